@@ -1,0 +1,37 @@
+# Build rules shared by every folder: warnings, sanitizers, one static library a folder of src/,
+# and one test program a folder of tests/.
+
+add_library(deltaserve_options INTERFACE)
+target_compile_options(deltaserve_options INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Werror -fno-omit-frame-pointer)
+target_include_directories(deltaserve_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # libstdc++ 12 enables std::expected only for compilers that announce C++20 concepts in full;
+  # clang has what it needs but announces an older value.
+  target_compile_options(deltaserve_options INTERFACE
+    -Wno-builtin-macro-redefined -D__cpp_concepts=202002L -Wno-sign-conversion)
+endif()
+if(DELTASERVE_SANITIZE)
+  target_compile_options(deltaserve_options INTERFACE -fsanitize=${DELTASERVE_SANITIZE}
+    -fno-sanitize-recover=all)
+  target_link_options(deltaserve_options INTERFACE -fsanitize=${DELTASERVE_SANITIZE})
+endif()
+
+# ds_library(NAME DEPS...): src/<this folder>/*.cc as the static library ds_NAME.
+function(ds_library name)
+  file(GLOB sources CONFIGURE_DEPENDS *.cc)
+  add_library(ds_${name} STATIC ${sources})
+  target_link_libraries(ds_${name} PUBLIC deltaserve_options ${ARGN})
+endfunction()
+
+# ds_test(NAME LABEL DEPS...): *.cc of this folder as one GoogleTest program test_NAME.
+function(ds_test name label)
+  file(GLOB sources CONFIGURE_DEPENDS *.cc)
+  add_executable(test_${name} ${sources})
+  target_link_libraries(test_${name} PRIVATE ${ARGN} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_compile_definitions(test_${name} PRIVATE
+    DELTASERVE_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data"
+    DELTASERVE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST
+    PROPERTIES LABELS ${label} TIMEOUT 900)
+endfunction()
