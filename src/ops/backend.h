@@ -1,0 +1,94 @@
+// What a device must be able to do. Ops are batch-level and launch-only: no allocation and no host
+// synchronisation inside a forward. A backend implements every op for the dtypes it accepts or it
+// refuses at construction; there is no path that falls through to a slower device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "ops/args.h"
+#include "ops/sampling.h"
+#include "ops/weights.h"
+#include "tensor/tensor_view.h"
+
+namespace deltaserve {
+
+// The largest step the engine will ever run; a backend sizes its workspace from it once.
+struct StepLimits {
+  int64_t max_tokens = 0;  // T
+  int64_t max_seqs = 0;    // B
+  int64_t max_model_len = 0;
+};
+
+// One row of `doctor`: which kernel serves an op, decided at load.
+struct KernelInfo {
+  std::string op;
+  std::string kernel;
+};
+
+// Shapes that decide the cache layouts.
+struct CacheShape {
+  int32_t num_kv_heads = 0;
+  int32_t head_dim = 0;
+  int32_t num_v_heads = 0;
+  int32_t dk = 0;
+  int32_t dv = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual std::string_view name() const = 0;
+  virtual DType compute_dtype() const = 0;  // X
+  virtual std::vector<KernelInfo> kernels() const = 0;
+
+  // Zeroed memory of the device, 64-byte aligned; released by `release`. Exhaustion is an error.
+  virtual Result<void*> allocate(size_t bytes) = 0;
+  virtual void release(void* memory) = 0;
+  virtual size_t free_memory() const = 0;
+  virtual void copy_to_device(void* to, const void* from, size_t bytes) = 0;
+  virtual void copy_to_host(void* to, const void* from, size_t bytes) = 0;  // synchronises
+  virtual void copy_on_device(void* to, const void* from, size_t bytes) = 0;
+
+  // Repack weights (kF32, kBF16 or kF16). Parts share K and are stacked by rows. Errors: a shape or
+  // dtype that no kernel serves.
+  virtual Result<std::unique_ptr<LinearWeight>> make_linear(std::span<const TensorView> parts) = 0;
+  virtual Result<std::unique_ptr<GateUpWeight>> make_gate_up(const TensorView& gate,
+                                                             const TensorView& up) = 0;
+  // One view per expert: gate [I, H], up [I, H], down [H, I].
+  virtual Result<std::unique_ptr<ExpertsWeight>> make_experts(std::span<const TensorView> gate,
+                                                              std::span<const TensorView> up,
+                                                              std::span<const TensorView> down) = 0;
+  // The view must stay valid.
+  virtual Result<std::unique_ptr<EmbeddingWeight>> make_embedding(const TensorView& table) = 0;
+
+  // Bytes of one KV block of one layer and of one state slot of one layer, in the backend's layout.
+  virtual int64_t kv_block_bytes(const CacheShape& shape) const = 0;
+  virtual int64_t recurrent_state_bytes(const CacheShape& shape) const = 0;
+
+  // Sizes the workspace; called once, before the first op.
+  virtual Result<void> reserve(const StepLimits& limits) = 0;
+
+  virtual void embed(const EmbedArgs& args) = 0;
+  virtual void linear(const LinearArgs& args) = 0;
+  virtual void gate_up_silu(const GateUpSiluArgs& args) = 0;
+  virtual void add_rms_norm(const AddRmsNormArgs& args) = 0;
+  virtual void qk_norm_rope(const QkNormRopeArgs& args) = 0;
+  virtual void write_kv(const WriteKvArgs& args) = 0;
+  virtual void attention(const AttentionArgs& args) = 0;
+  virtual void causal_conv1d(const CausalConv1dArgs& args) = 0;
+  virtual void gated_delta_rule(const GatedDeltaRuleArgs& args) = 0;
+  virtual void gated_rms_norm(const GatedRmsNormArgs& args) = 0;
+  virtual void moe_topk(const MoeTopkArgs& args) = 0;
+  virtual void moe(const MoeArgs& args) = 0;
+  virtual void sample(const SampleArgs& args) = 0;  // results are on the host when it returns
+};
+
+}  // namespace deltaserve

@@ -1,0 +1,33 @@
+// The rows of one step as every op sees them: T packed tokens of B sequences, and where each
+// sequence's KV blocks and recurrent state live. All pointers are memory of the backend.
+#pragma once
+
+#include <cstdint>
+
+namespace deltaserve {
+
+// Tokens per KV block. 16 is what the prefix cache hashes at and divides the 64-token chunk.
+inline constexpr int32_t kBlockSize = 16;
+
+// Tokens per chunk of the delta rule; chunk borders lie on absolute multiples of it.
+inline constexpr int32_t kChunkSize = 64;
+
+struct BatchView {
+  int32_t num_tokens = 0;               // T
+  int32_t num_seqs = 0;                 // B
+  int32_t max_query_len = 0;            // largest number of rows of one sequence
+  int32_t max_blocks_per_seq = 0;       // row length of block_tables
+  const int32_t* cu_seqlens = nullptr;  // [B + 1] first row of each sequence, ends with T
+  // [B] tokens of the sequence before its first row here: its absolute position. 0 means that the
+  // sequence starts: its conv and recurrent state count as zero whatever its slot holds.
+  const int32_t* context_lens = nullptr;
+  const int32_t* positions = nullptr;     // [3, T] M-RoPE positions (T, H, W); equal for text
+  const int32_t* slot_mapping = nullptr;  // [T] block id * kBlockSize + offset in the block
+  const int32_t* block_tables = nullptr;  // [B, max_blocks_per_seq] block ids
+  const int32_t* state_slots = nullptr;   // [B] slot of the conv and recurrent state pools
+  // [B] 1: apply the delta rule token by token (decode, and the replay of decoded tokens);
+  // 0: in chunks. A decoded token's bits do not depend on whether it is replayed or not.
+  const uint8_t* recurrent = nullptr;
+};
+
+}  // namespace deltaserve
