@@ -1,0 +1,83 @@
+// The engine: one thread that owns scheduler, pools and model runner without locks. Other threads
+// submit and abort through a bounded inbox; outputs of a step leave in one call of the sink.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/request.h"
+#include "model/model.h"
+
+namespace deltaserve {
+
+struct EngineOptions {
+  int64_t max_model_len = 0;           // 0: the model's max_position_embeddings
+  int64_t max_num_seqs = 64;           // running at once
+  int64_t max_num_batched_tokens = 2048;  // token budget of a step
+  int64_t max_queue_len = 1024;        // waiting requests; more are refused with kTooManyRequests
+  int64_t kv_cache_memory_bytes = 0;   // 0: what fits in memory_utilization of free memory
+  double memory_utilization = 0.9;     // of the backend's free memory
+};
+
+struct MemoryPlan {  // printed at start; all of it is allocated before the first request
+  int64_t weight_bytes = 0;
+  int64_t workspace_bytes = 0;
+  int64_t kv_bytes = 0;
+  int64_t state_bytes = 0;
+  int64_t num_blocks = 0;
+  int64_t num_state_slots = 0;
+  int64_t max_model_len = 0;
+};
+
+// Counters and gauges as of the last step, for /metrics. Copied out under a lock.
+struct EngineStats {
+  int64_t num_running = 0;
+  int64_t num_waiting = 0;
+  int64_t num_preemptions = 0;
+  int64_t num_steps = 0;
+  int64_t prompt_tokens = 0;
+  int64_t generation_tokens = 0;
+  int64_t requests_stop = 0;
+  int64_t requests_length = 0;
+  int64_t requests_abort = 0;
+  int64_t requests_error = 0;
+  double kv_cache_usage = 0.0;  // share of blocks in use
+};
+
+// Called on the engine thread after each step with everything the step produced; must not block.
+using OutputSink = std::function<void(std::vector<RequestOutput>&& outputs)>;
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  // Starts the engine thread. The sink must outlive the engine or stay callable until stop().
+  virtual void start(OutputSink sink) = 0;
+
+  // Thread-safe. Errors: kInvalidArgument with code context_length_exceeded if prompt + max_tokens
+  // can never fit, kTooManyRequests if the queue is full, kUnavailable while stopping.
+  virtual Result<RequestId> submit(Request request) = 0;
+
+  // Thread-safe; the sequence's blocks and state are free within one step. Unknown ids are ignored.
+  virtual void abort(RequestId id) = 0;
+
+  // Refuses new requests, lets running ones finish for up to `drain_seconds`, then aborts the rest
+  // and joins the thread. Every accepted request gets its finished output before this returns.
+  virtual void stop(double drain_seconds) = 0;
+
+  virtual const MemoryPlan& memory_plan() const = 0;
+  virtual EngineStats stats() const = 0;
+  virtual bool healthy() const = 0;  // false once the engine thread has died
+};
+
+// The plan for a model under these options. Errors: a max_model_len that cannot be served, with the
+// longest that can.
+Result<MemoryPlan> plan_memory(const Model& model, size_t free_memory, const EngineOptions& options);
+
+// Allocates the pools. `model` must outlive the engine.
+Result<std::unique_ptr<Engine>> make_engine(Model& model, const EngineOptions& options);
+
+}  // namespace deltaserve

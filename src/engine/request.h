@@ -1,0 +1,52 @@
+// A request as the engine takes it (immutable) and what it gives back, token by token.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/sampling_params.h"
+
+namespace deltaserve {
+
+using RequestId = uint64_t;  // unique in the process, given by Engine::submit
+
+struct Request {
+  std::vector<int32_t> prompt_token_ids;  // at least one
+  SamplingParams sampling;
+  std::vector<int32_t> eos_token_ids;  // end the sequence unless ignore_eos
+  int32_t priority = 0;                // lower runs first, as in vLLM
+  int32_t prompt_logprobs = -1;        // -1: none. n: logprobs of prompt tokens with n alternatives
+};
+
+enum class FinishReason : uint8_t { kStop, kLength, kAbort, kError };
+
+struct TokenLogprob {
+  int32_t token = 0;
+  float logprob = 0.0F;
+  std::vector<TopLogprob> top;  // descending
+};
+
+// What one step added to one choice of a request.
+struct ChoiceOutput {
+  int32_t index = 0;                // of the choice
+  std::vector<int32_t> token_ids;   // new tokens, the stop token included
+  std::vector<TokenLogprob> logprobs;  // as token_ids if asked for
+  std::optional<FinishReason> finish_reason;
+  std::optional<int32_t> stop_token;  // the token that ended it, if one did
+  std::optional<Error> error;         // with kError
+};
+
+struct RequestOutput {
+  RequestId id = 0;
+  std::vector<ChoiceOutput> choices;
+  int64_t num_prompt_tokens = 0;
+  int64_t num_cached_tokens = 0;  // of the prompt, found in the prefix cache
+  bool finished = false;          // all choices have ended; the last output of the request
+  // [prompt length] with the first entry empty, sent once with the first output if asked for
+  std::vector<std::optional<TokenLogprob>> prompt_logprobs;
+};
+
+}  // namespace deltaserve

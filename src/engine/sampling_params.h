@@ -1,0 +1,31 @@
+// What a request asks of sampling and stopping. Ranges are validated by the api before a request is
+// made; fields have vLLM's names and meaning.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ops/sampling.h"
+
+namespace deltaserve {
+
+struct SamplingParams {
+  float temperature = 1.0F;  // [0, 2]; 0 is greedy
+  float top_p = 1.0F;        // [0, 1]
+  int32_t top_k = 0;         // 0: off
+  float min_p = 0.0F;        // [0, 1]
+  float repetition_penalty = 1.0F;  // > 0
+  float frequency_penalty = 0.0F;   // [-2, 2]
+  float presence_penalty = 0.0F;    // [-2, 2]
+  std::optional<uint64_t> seed;     // none: drawn by the engine
+  int64_t max_tokens = 0;           // >= 1
+  int64_t min_tokens = 0;           // stop tokens are banned before
+  bool ignore_eos = false;
+  std::vector<int32_t> stop_token_ids;  // beside the model's own eos ids
+  std::vector<LogitBias> logit_bias;
+  int32_t num_logprobs = -1;  // -1: none
+  int32_t n = 1;              // choices; choice i draws with seed + i
+};
+
+}  // namespace deltaserve
