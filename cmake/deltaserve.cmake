@@ -9,7 +9,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # libstdc++ 12 enables std::expected only for compilers that announce C++20 concepts in full;
   # clang has what it needs but announces an older value.
   target_compile_options(deltaserve_options INTERFACE
-    -Wno-builtin-macro-redefined -D__cpp_concepts=202002L -Wno-sign-conversion)
+    -Wno-builtin-macro-redefined -Wno-macro-redefined -D__cpp_concepts=202002L
+    -Wno-sign-conversion)
 endif()
 if(DELTASERVE_SANITIZE)
   target_compile_options(deltaserve_options INTERFACE -fsanitize=${DELTASERVE_SANITIZE}

@@ -1,0 +1,72 @@
+# The two commands of the README are `make serve` and `make test`; both install what is missing.
+
+JOBS  ?= $(shell nproc)
+MODEL ?= models/tiny
+HOST  ?= 127.0.0.1
+PORT  ?= 8000
+ARGS  ?=
+
+RELEASE := build/release
+BIN     := $(RELEASE)/bin/deltaserve
+PYTHON  := build/venv/bin/python
+
+.PHONY: serve build test setup lint format sanitize fuzz install clean
+
+serve: build
+	@echo
+	@echo "Try it from another terminal:"
+	@echo
+	@echo "  curl -N http://$(HOST):$(PORT)/v1/chat/completions -H 'Content-Type: application/json' \\"
+	@echo "    -d '{\"messages\": [{\"role\": \"user\", \"content\": \"What is 12 + 30?\"}], \"stream\": true}'"
+	@echo
+	@exec $(BIN) serve $(MODEL) --host $(HOST) --port $(PORT) $(ARGS)
+
+setup:
+	@tools/setup build
+
+build: setup
+	@cmake --preset release -DDELTASERVE_TESTS=OFF -DDELTASERVE_BENCH=OFF >/dev/null
+	@cmake --build --preset release -j $(JOBS)
+
+# Everything that needs no GPU: unit, conformance, engine and end-to-end tests of the release build,
+# the same code under ASan and UBSan, the threads under TSan, and the linters.
+test: $(PYTHON)
+	@tools/setup build test
+	cmake --preset release -DDELTASERVE_TESTS=ON -DDELTASERVE_BENCH=ON -DDELTASERVE_PYTHON=$(CURDIR)/$(PYTHON)
+	cmake --build --preset release -j $(JOBS)
+	$(MAKE) lint
+	$(MAKE) sanitize
+	ctest --test-dir $(RELEASE) --output-on-failure -j $(JOBS)
+
+sanitize:
+	cmake --preset asan -DDELTASERVE_PYTHON=$(CURDIR)/$(PYTHON)
+	cmake --build --preset asan -j $(JOBS)
+	ctest --test-dir build/asan --output-on-failure -j $(JOBS) -LE 'slow|e2e|oracle'
+	cmake --preset tsan
+	cmake --build --preset tsan -j $(JOBS) --target test_engine test_server
+	ctest --test-dir build/tsan --output-on-failure -R '^(Engine|Server)' -LE slow
+
+lint:
+	tools/lint
+
+format:
+	git ls-files '*.cc' '*.h' | xargs clang-format -i
+
+# Coverage-guided fuzzing of every parser, FUZZ_SECONDS each (needs clang-16 and libclang-rt-16-dev).
+FUZZ_SECONDS ?= 60
+fuzz: setup
+	cmake --preset fuzz
+	cmake --build --preset fuzz -j $(JOBS)
+	tools/run_fuzzers build/fuzz $(FUZZ_SECONDS)
+
+$(PYTHON): tests/requirements.txt
+	@tools/setup build test
+	python3 -m venv build/venv
+	build/venv/bin/pip install -q --disable-pip-version-check -r tests/requirements.txt
+	@touch $(PYTHON)
+
+install: build
+	cmake --install $(RELEASE) --prefix $(or $(PREFIX),/usr/local)
+
+clean:
+	rm -rf build
