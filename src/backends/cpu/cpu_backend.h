@@ -2,18 +2,23 @@
 // depend on nothing but that row: not on the batch, its size or the number of threads.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "ops/backend.h"
 
 namespace deltaserve {
 
-enum class CpuIsa : uint8_t { kPortable, kAvx2, kAvx512, kAvx512Bf16, kAmx };
+// In ascending order of preference.
+enum class CpuIsa : uint8_t { kPortable, kAvx2, kAvx512, kAvx512Bf16 };
+inline constexpr std::array kCpuIsas = {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512,
+                                        CpuIsa::kAvx512Bf16};
 
-std::string_view cpu_isa_name(CpuIsa isa);  // "portable", "avx2", "avx512", "avx512_bf16", "amx"
+std::string_view cpu_isa_name(CpuIsa isa);  // "portable", "avx2", "avx512", "avx512_bf16"
 Result<CpuIsa> parse_cpu_isa(std::string_view name);
 
 struct CpuOptions {

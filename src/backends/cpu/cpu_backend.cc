@@ -1,0 +1,160 @@
+#include "backends/cpu/cpu_backend.h"
+
+#include <cstring>
+#include <new>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "backends/cpu/cpu_context.h"
+#include "backends/cpu/cpu_info.h"
+#include "backends/cpu/kernels.h"
+#include "backends/cpu/matrix_ops.h"
+#include "backends/cpu/row_ops.h"
+#include "base/check.h"
+
+namespace deltaserve {
+namespace {
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend(DType compute_dtype, CpuIsa isa, int32_t threads)
+      : context_(compute_dtype, isa, threads),
+        name_(fmt::format("cpu ({}, {} threads)", cpu_isa_name(isa), threads)) {}
+
+  std::string_view name() const override { return name_; }
+  DType compute_dtype() const override { return context_.compute_dtype; }
+  std::vector<KernelInfo> kernels() const override;
+
+  Result<void*> allocate(size_t bytes) override;
+  void release(void* memory) override { buffers_.erase(memory); }
+  size_t free_memory() const override { return available_memory(); }
+  void copy_to_device(void* to, const void* from, size_t bytes) override {
+    std::memcpy(to, from, bytes);
+  }
+  void copy_to_host(void* to, const void* from, size_t bytes) override {
+    std::memcpy(to, from, bytes);
+  }
+  void copy_on_device(void* to, const void* from, size_t bytes) override {
+    std::memmove(to, from, bytes);
+  }
+
+  Result<std::unique_ptr<LinearWeight>> make_linear(std::span<const TensorView> parts) override {
+    return make_cpu_linear(context_, parts);
+  }
+  Result<std::unique_ptr<GateUpWeight>> make_gate_up(const TensorView& gate,
+                                                     const TensorView& up) override {
+    return make_cpu_gate_up(context_, gate, up);
+  }
+  Result<std::unique_ptr<ExpertsWeight>> make_experts(std::span<const TensorView> gate,
+                                                      std::span<const TensorView> up,
+                                                      std::span<const TensorView> down) override {
+    return make_cpu_experts(context_, gate, up, down);
+  }
+  Result<std::unique_ptr<EmbeddingWeight>> make_embedding(const TensorView& table) override {
+    return make_cpu_embedding(table);
+  }
+
+  int64_t kv_block_bytes(const CacheShape& shape) const override {
+    return cpu_kv_block_bytes(context_.compute_dtype, shape);
+  }
+  int64_t recurrent_state_bytes(const CacheShape& shape) const override {
+    return cpu_recurrent_state_bytes(shape);
+  }
+  Result<void> reserve(const StepLimits& limits) override;
+
+  void embed(const EmbedArgs& args) override { cpu_embed(context_, args); }
+  void linear(const LinearArgs& args) override { cpu_linear(context_, args); }
+  void gate_up_silu(const GateUpSiluArgs& args) override { cpu_gate_up_silu(context_, args); }
+  void add_rms_norm(const AddRmsNormArgs& args) override { cpu_add_rms_norm(context_, args); }
+  void qk_norm_rope(const QkNormRopeArgs& args) override { cpu_qk_norm_rope(context_, args); }
+  void write_kv(const WriteKvArgs& args) override { cpu_write_kv(context_, args); }
+  void attention(const AttentionArgs& args) override { cpu_attention(context_, args); }
+  void causal_conv1d(const CausalConv1dArgs& args) override { cpu_causal_conv1d(context_, args); }
+  void gated_delta_rule(const GatedDeltaRuleArgs& args) override {
+    cpu_gated_delta_rule(context_, args);
+  }
+  void gated_rms_norm(const GatedRmsNormArgs& args) override { cpu_gated_rms_norm(context_, args); }
+  void moe_topk(const MoeTopkArgs& args) override { cpu_moe_topk(context_, args); }
+  void moe(const MoeArgs& args) override { cpu_moe(context_, args); }
+  void sample(const SampleArgs& args) override { cpu_sample(context_, args); }
+
+ private:
+  CpuContext context_;
+  std::string name_;
+  std::unordered_map<void*, HugeBuffer> buffers_;
+};
+
+std::vector<KernelInfo> CpuBackend::kernels() const {
+  const CpuKernels& table = *context_.kernels;
+  const bool bf16 = context_.compute_dtype == DType::kBF16;
+  const std::string x(bf16 ? "bf16" : "f32");
+  const std::string matrix =
+      bf16 ? table.bf16.name : fmt::format("{}; {}", table.f32_bf16.name, table.f32.name);
+  const std::string rows = fmt::format("rows of {}, float32 inside", x);
+  return {
+      {"embed", fmt::format("mapped table to {}", x)},
+      {"linear", matrix},
+      {"gate_up_silu", matrix + ", silu * up on the tile"},
+      {"moe", matrix + ", tokens grouped by expert"},
+      {"gated_delta_rule",
+       fmt::format("{} f32, chunks of {} and recurrent", table.name, kChunkSize)},
+      {"attention", fmt::format("paged {}, float32 softmax", x)},
+      {"causal_conv1d", rows},
+      {"add_rms_norm", rows},
+      {"qk_norm_rope", rows},
+      {"gated_rms_norm", rows},
+      {"write_kv", rows},
+      {"moe_topk", "float32 softmax"},
+      {"sample", "float32"},
+  };
+}
+
+Result<void*> CpuBackend::allocate(size_t bytes) {
+  Result<HugeBuffer> buffer = HugeBuffer::allocate(bytes);
+  if (!buffer) {
+    return std::unexpected(buffer.error());
+  }
+  void* memory = buffer->data();
+  if (memory != nullptr) {
+    buffers_.emplace(memory, std::move(*buffer));
+  }
+  return memory;
+}
+
+Result<void> CpuBackend::reserve(const StepLimits& limits) {
+  try {
+    reserve_matrix_scratch(context_, limits);
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::kUnavailable,
+                fmt::format("not enough memory for the workspace of a step of {} tokens",
+                            limits.max_tokens));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options) {
+  if (options.compute_dtype != DType::kF32 && options.compute_dtype != DType::kBF16) {
+    return invalid(fmt::format("the CPU backend computes in float32 or bfloat16, not in {}",
+                               dtype_name(options.compute_dtype)));
+  }
+  if (options.threads < 0) {
+    return invalid("the number of threads must not be negative");
+  }
+  const CpuIsa isa = options.isa.value_or(detect_cpu_isa());
+  if (!cpu_supports(isa)) {
+    return invalid(fmt::format("this machine has no {}; its best instruction set is {}",
+                               cpu_isa_name(isa), cpu_isa_name(detect_cpu_isa())));
+  }
+  const int32_t threads = options.threads > 0 ? options.threads : usable_cpu_count();
+  try {
+    return std::make_unique<CpuBackend>(options.compute_dtype, isa, threads);
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::kUnavailable, "not enough memory for the scratch of the CPU backend");
+  }
+}
+
+}  // namespace deltaserve

@@ -1,0 +1,67 @@
+// The functions that exist once per instruction set, as a table of pointers. The files that fill it
+// are compiled with instructions other machines lack, so this header (and all they include) has
+// only plain structs: an inline function emitted there could be chosen by the linker for everyone.
+#pragma once
+
+#include <cstdint>
+
+namespace deltaserve {
+
+inline constexpr int64_t kPanelColumns = 32;  // output columns of a weight panel
+inline constexpr int64_t kPanelKStep = 32;    // K of a panel is padded to it with zeros
+
+// c[rows][32] (+)= a[rows][k] * panel[k][32]. Every element is one chain of fused multiply-adds in
+// an order that depends on k only (within a pair of k the odd one first, as VDPBF16PS has it), so
+// splitting K or the rows never changes a bit.
+struct GemmTile {
+  const void* a = nullptr;         // rows packed by the `pack` beside the kernel
+  const void* panel = nullptr;     // at the first k of this call
+  float* c = nullptr;              // [rows][32]
+  int64_t k = 0;                   // not odd, except in the f32 kernel
+  int64_t rows = 0;                // 1..max_rows
+  bool accumulate = false;         // false: start from zero
+  const void* prefetch = nullptr;  // memory to bring near meanwhile, as much as the panel part has
+};
+
+struct MatrixKernels {
+  // Packs `rows` (1..max_rows) rows of x, `stride` elements apart, for `multiply`. An odd K gets a
+  // zero appended where the kernel works in pairs.
+  void (*pack)(const void* x, int64_t stride, int64_t rows, int64_t K, void* packed) = nullptr;
+  void (*multiply)(const GemmTile& tile) = nullptr;
+  int64_t packed_element_bytes = 0;
+  const char* name = nullptr;
+};
+
+// One strip (32 value columns) of one head of the gated delta rule, one token.
+struct DeltaRuleStep {
+  float* state = nullptr;    // [dk][32]
+  const float* q = nullptr;  // [dk] normalised and scaled
+  const float* k = nullptr;  // [dk] normalised
+  const float* v = nullptr;  // [32]
+  float* out = nullptr;      // [32]
+  int64_t dk = 0;
+  float decay = 0.0F;  // e^g
+  float beta = 0.0F;
+  float kq = 0.0F;  // k · q
+};
+
+struct CpuKernels {
+  const char* name = nullptr;
+  int64_t max_rows = 0;    // rows of a GemmTile
+  MatrixKernels bf16;      // activations bf16, panels bf16
+  MatrixKernels f32_bf16;  // activations float32, panels bf16
+  MatrixKernels f32;       // both float32
+
+  // Tile epilogues: c[rows][32] to `columns` (<= 32) columns of out.
+  void (*store_bf16)(const float* c, int64_t rows, int64_t columns, uint16_t* out,
+                     int64_t stride) = nullptr;
+  void (*store_f32)(const float* c, int64_t rows, int64_t columns, float* out,
+                    int64_t stride) = nullptr;
+  // c holds 16 gate and 16 up columns: c[rows][0..16) = silu(gate) * up, in place.
+  void (*silu_mul)(float* c, int64_t rows) = nullptr;
+
+  void (*delta_rule_step)(const DeltaRuleStep& step) = nullptr;
+  void (*exp)(float* x, int64_t count) = nullptr;  // in place, 2 ulp, 0 below -87.3
+};
+
+}  // namespace deltaserve

@@ -1,0 +1,93 @@
+#include "backends/cpu/threads.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+
+#include <omp.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace deltaserve {
+namespace {
+
+// Flush denormals on this thread while it lives. OpenMP workers do not inherit the caller's MXCSR,
+// and the caller gets its own back.
+class FlushDenormals {
+ public:
+#if defined(__x86_64__)
+  FlushDenormals() : saved_(_mm_getcsr()) {
+    _mm_setcsr(saved_ | kFtzDaz);
+  }
+  ~FlushDenormals() {
+    _mm_setcsr(saved_);
+  }
+#else
+  FlushDenormals() = default;
+  ~FlushDenormals() = default;
+#endif
+  FlushDenormals(const FlushDenormals&) = delete;
+  FlushDenormals& operator=(const FlushDenormals&) = delete;
+
+ private:
+#if defined(__x86_64__)
+  static constexpr unsigned kFtzDaz = 0x8040;  // MXCSR bits 15 (FTZ) and 6 (DAZ)
+  unsigned saved_;
+#endif
+};
+
+}  // namespace
+
+void Team::barrier() const {
+  if (size > 1) {
+#pragma omp barrier
+  }
+}
+
+void parallel_region(int32_t threads, FunctionRef<void(const Team&)> body) {
+  if (threads <= 1) {
+    const FlushDenormals flush;
+    body(Team{});
+    return;
+  }
+  std::exception_ptr failure;
+  std::mutex failure_mutex;
+#pragma omp parallel num_threads(threads)
+  {
+    const FlushDenormals flush;
+    try {
+      body(Team{.thread = omp_get_thread_num(), .size = omp_get_num_threads()});
+    } catch (...) {
+      const std::lock_guard lock(failure_mutex);
+      failure = std::current_exception();
+    }
+  }
+  if (failure) {
+    std::rethrow_exception(failure);
+  }
+}
+
+void parallel_for(int32_t threads, int64_t count, int64_t grain,
+                  FunctionRef<void(int64_t, int64_t, int32_t)> body) {
+  const int64_t useful = std::clamp<int64_t>(count / std::max<int64_t>(grain, 1), 1, threads);
+  parallel_region(static_cast<int32_t>(useful), [&](const Team& team) {
+    const IndexRange range = team.share(count);
+    if (range.begin < range.end) {
+      body(range.begin, range.end, team.thread);
+    }
+  });
+}
+
+void parallel_dynamic(int32_t threads, int64_t count, FunctionRef<void(int64_t, int32_t)> body) {
+  const auto useful = static_cast<int32_t>(std::clamp<int64_t>(count, 1, threads));
+  std::atomic<int64_t> next = 0;
+  parallel_region(useful, [&](const Team& team) {
+    for (int64_t index = next.fetch_add(1); index < count; index = next.fetch_add(1)) {
+      body(index, team.thread);
+    }
+  });
+}
+
+}  // namespace deltaserve
