@@ -1,5 +1,6 @@
-// A checkpoint directory as downloaded from a hub: config.json, and the weights as model.safetensors
-// or as shards under model.safetensors.index.json. Files stay mapped while this lives.
+// A checkpoint directory as downloaded from a hub: config.json, and the weights as
+// model.safetensors or as shards under model.safetensors.index.json. Files stay mapped while this
+// lives.
 #pragma once
 
 #include <filesystem>
@@ -32,6 +33,9 @@ class Checkpoint {
 
  private:
   Checkpoint() = default;
+  Result<void> open_single();
+  Result<void> open_sharded();
+
   std::filesystem::path directory_;
   json::Object config_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;

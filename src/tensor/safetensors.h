@@ -15,7 +15,8 @@
 
 namespace deltaserve {
 
-// The header of safetensors bytes: name -> view into `bytes`. Checks bounds, overlap, dtype, shape.
+// The header of safetensors bytes: name -> view into `bytes`. Checks bounds, overlap, holes, dtype,
+// shape and alignment of every tensor; errors name the tensor.
 Result<std::map<std::string, TensorView, std::less<>>> parse_safetensors(
     std::span<const std::byte> bytes);
 
@@ -36,8 +37,8 @@ class SafetensorsFile {
   std::map<std::string, TensorView, std::less<>> tensors_;
 };
 
-// Writes tensors in the order given. Errors: the path cannot be written, the disk is full.
-Result<void> write_safetensors(const std::filesystem::path& path,
-                               const std::vector<std::pair<std::string, TensorView>>& tensors);
+// Tells the kernel that the mapped pages wholly inside the view are not needed any more. The view
+// stays valid (a later read loads them again); only for views of mapped files.
+void drop_mapped_pages(const TensorView& view);
 
 }  // namespace deltaserve
