@@ -20,6 +20,7 @@ struct EngineOptions {
   int64_t max_queue_len = 1024;        // waiting requests; more are refused with kTooManyRequests
   int64_t kv_cache_memory_bytes = 0;   // 0: what fits in memory_utilization of free memory
   double memory_utilization = 0.9;     // of the backend's free memory
+  int64_t sampling_vocab_size = 0;     // tokens at and above it are padding; 0: the model's own
 };
 
 struct MemoryPlan {  // printed at start; all of it is allocated before the first request
@@ -59,10 +60,20 @@ class Engine {
 
   // Thread-safe. Errors: kInvalidArgument with code context_length_exceeded if prompt + max_tokens
   // can never fit, kTooManyRequests if the queue is full, kUnavailable while stopping.
+  // Never waits for the sink: a caller may hold a lock that the sink takes too, so that no output
+  // arrives before the id is known.
   virtual Result<RequestId> submit(Request request) = 0;
 
   // Thread-safe; the sequence's blocks and state are free within one step. Unknown ids are ignored.
   virtual void abort(RequestId id) = 0;
+
+  // Ends one choice of a request (its stop string was found in the text) and leaves the others
+  // running. Thread-safe; unknown ids and choices that have ended are ignored. The choice reports
+  // kAbort once; the request is finished when its last choice has ended.
+  virtual void abort(RequestId id, int32_t choice) = 0;
+
+  // The same for one choice of a request whose others go on (a stop string was found in its text).
+  virtual void abort_choice(RequestId id, int32_t index) = 0;
 
   // Refuses new requests, lets running ones finish for up to `drain_seconds`, then aborts the rest
   // and joins the thread. Every accepted request gets its finished output before this returns.
