@@ -14,13 +14,14 @@
 namespace deltaserve {
 
 struct EngineOptions {
-  int64_t max_model_len = 0;           // 0: the model's max_position_embeddings
-  int64_t max_num_seqs = 64;           // running at once
-  int64_t max_num_batched_tokens = 2048;  // token budget of a step
-  int64_t max_queue_len = 1024;        // waiting requests; more are refused with kTooManyRequests
-  int64_t kv_cache_memory_bytes = 0;   // 0: what fits in memory_utilization of free memory
-  double memory_utilization = 0.9;     // of the backend's free memory
-  int64_t sampling_vocab_size = 0;     // tokens at and above it are padding; 0: the model's own
+  int64_t max_model_len =
+      0;  // 0: the longest up to max_position_embeddings that the KV cache holds
+  int64_t max_num_seqs = 64;              // running at once
+  int64_t max_num_batched_tokens = 2048;  // token budget of a step; >= kChunkSize + max_num_seqs
+  int64_t max_queue_len = 1024;           // waiting choices; further requests get kTooManyRequests
+  int64_t kv_cache_memory_bytes = 0;  // 0: what fits in memory_utilization of free memory, <= 4 GiB
+  double memory_utilization = 0.9;    // of the backend's free memory, in (0, 1]
+  int64_t sampling_vocab_size = 0;    // tokens at and above it are padding; 0: the model's own
 };
 
 struct MemoryPlan {  // printed at start; all of it is allocated before the first request
@@ -33,7 +34,8 @@ struct MemoryPlan {  // printed at start; all of it is allocated before the firs
   int64_t max_model_len = 0;
 };
 
-// Counters and gauges as of the last step, for /metrics. Copied out under a lock.
+// Counters and gauges as of the last step, for /metrics. Copied out under a lock. A choice of a
+// request counts as one where sequences and finishes are counted, its prompt once a request.
 struct EngineStats {
   int64_t num_running = 0;
   int64_t num_waiting = 0;
@@ -58,8 +60,9 @@ class Engine {
   // Starts the engine thread. The sink must outlive the engine or stay callable until stop().
   virtual void start(OutputSink sink) = 0;
 
-  // Thread-safe. Errors: kInvalidArgument with code context_length_exceeded if prompt + max_tokens
-  // can never fit, kTooManyRequests if the queue is full, kUnavailable while stopping.
+  // Thread-safe. Errors: kInvalidArgument for a request that cannot be run (with api_code
+  // context_length_exceeded if prompt + max_tokens can never fit), kTooManyRequests if the queue is
+  // full, kUnavailable while stopping.
   // Never waits for the sink: a caller may hold a lock that the sink takes too, so that no output
   // arrives before the id is known.
   virtual Result<RequestId> submit(Request request) = 0;
@@ -84,9 +87,11 @@ class Engine {
   virtual bool healthy() const = 0;  // false once the engine thread has died
 };
 
-// The plan for a model under these options. Errors: a max_model_len that cannot be served, with the
-// longest that can.
-Result<MemoryPlan> plan_memory(const Model& model, size_t free_memory, const EngineOptions& options);
+// The plan for a loaded model under these options; `free_memory` is the backend's, weights in
+// place. Errors: an option out of range, limits that do not fit, a max_model_len that cannot be
+// served (with the longest that can).
+Result<MemoryPlan> plan_memory(const Model& model, size_t free_memory,
+                               const EngineOptions& options);
 
 // Allocates the pools. `model` must outlive the engine.
 Result<std::unique_ptr<Engine>> make_engine(Model& model, const EngineOptions& options);

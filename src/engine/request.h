@@ -31,8 +31,8 @@ struct TokenLogprob {
 
 // What one step added to one choice of a request.
 struct ChoiceOutput {
-  int32_t index = 0;                // of the choice
-  std::vector<int32_t> token_ids;   // new tokens, the stop token included
+  int32_t index = 0;                   // of the choice
+  std::vector<int32_t> token_ids;      // new tokens, the stop token included
   std::vector<TokenLogprob> logprobs;  // as token_ids if asked for
   std::optional<FinishReason> finish_reason;
   std::optional<int32_t> stop_token;  // the token that ended it, if one did
@@ -45,7 +45,7 @@ struct RequestOutput {
   int64_t num_prompt_tokens = 0;
   int64_t num_cached_tokens = 0;  // of the prompt, found in the prefix cache
   bool finished = false;          // all choices have ended; the last output of the request
-  // [prompt length] with the first entry empty, sent once with the first output if asked for
+  // [prompt length] with the first entry empty; once, with the first token of the request
   std::vector<std::optional<TokenLogprob>> prompt_logprobs;
 };
 

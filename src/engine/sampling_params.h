@@ -11,10 +11,10 @@
 namespace deltaserve {
 
 struct SamplingParams {
-  float temperature = 1.0F;  // [0, 2]; 0 is greedy
-  float top_p = 1.0F;        // [0, 1]
-  int32_t top_k = 0;         // 0: off
-  float min_p = 0.0F;        // [0, 1]
+  float temperature = 1.0F;         // [0, 2]; 0 is greedy
+  float top_p = 1.0F;               // [0, 1]
+  int32_t top_k = 0;                // 0: off
+  float min_p = 0.0F;               // [0, 1]
   float repetition_penalty = 1.0F;  // > 0
   float frequency_penalty = 0.0F;   // [-2, 2]
   float presence_penalty = 0.0F;    // [-2, 2]

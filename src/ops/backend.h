@@ -22,7 +22,7 @@ namespace deltaserve {
 // The largest step the engine will ever run; a backend sizes its workspace from it once.
 struct StepLimits {
   int64_t max_tokens = 0;  // T
-  int64_t max_seqs = 0;    // B
+  int64_t max_seqs = 0;    // B, and the rows of logits that a step may ask for (R)
   int64_t max_model_len = 0;
 };
 
