@@ -70,11 +70,6 @@ class Engine {
   // Thread-safe; the sequence's blocks and state are free within one step. Unknown ids are ignored.
   virtual void abort(RequestId id) = 0;
 
-  // Ends one choice of a request (its stop string was found in the text) and leaves the others
-  // running. Thread-safe; unknown ids and choices that have ended are ignored. The choice reports
-  // kAbort once; the request is finished when its last choice has ended.
-  virtual void abort(RequestId id, int32_t choice) = 0;
-
   // The same for one choice of a request whose others go on (a stop string was found in its text).
   virtual void abort_choice(RequestId id, int32_t index) = 0;
 
