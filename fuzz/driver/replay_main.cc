@@ -1,6 +1,6 @@
 // Runs a fuzz target without libFuzzer: every seed of a corpus folder, then fixed mutations of the
-// seeds (flips, cuts, repeats and splices from a seeded generator). Deterministic, so that a failure
-// in a test run can be run again.
+// seeds (flips, cuts, repeats and splices from a seeded generator). Deterministic, so that a
+// failure in a test run can be run again.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -31,7 +31,9 @@ std::vector<Bytes> read_corpus(const std::filesystem::path& folder) {
   return seeds;
 }
 
-size_t below(std::mt19937_64& random, size_t bound) { return bound == 0 ? 0 : random() % bound; }
+size_t below(std::mt19937_64& random, size_t bound) {
+  return bound == 0 ? 0 : random() % bound;
+}
 
 Bytes mutate(const std::vector<Bytes>& seeds, std::mt19937_64& random) {
   Bytes bytes = seeds[below(random, seeds.size())];

@@ -19,9 +19,8 @@ struct InvariantError : std::logic_error {
 
 }  // namespace deltaserve
 
-#define DS_CHECK(condition, ...)                                                        \
-  do {                                                                                  \
-    if (!(condition)) [[unlikely]]                                                      \
-      ::deltaserve::throw_invariant(#condition, __FILE__, __LINE__,                     \
-                                    ::std::string{__VA_ARGS__});                        \
+#define DS_CHECK(condition, ...)                                                                 \
+  do {                                                                                           \
+    if (!(condition)) [[unlikely]]                                                               \
+      ::deltaserve::throw_invariant(#condition, __FILE__, __LINE__, ::std::string{__VA_ARGS__}); \
   } while (false)

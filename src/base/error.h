@@ -36,8 +36,7 @@ using Result = std::expected<T, Error>;
 // The error branch of a Result: `return fail(ErrorCode::kNotFound, "...")`.
 inline std::unexpected<Error> fail(ErrorCode code, std::string message, std::string param = {},
                                    std::string api_code = {}) {
-  return std::unexpected(
-      Error{code, std::move(message), std::move(param), std::move(api_code)});
+  return std::unexpected(Error{code, std::move(message), std::move(param), std::move(api_code)});
 }
 
 inline std::unexpected<Error> invalid(std::string message, std::string param = {}) {

@@ -1,5 +1,5 @@
-// What config.json says about a model, for every model type of the family, checked: an unknown type,
-// an unsupported rope or quantisation, or a key out of range is refused with its name.
+// What config.json says about a model, for every model type of the family, checked: an unknown
+// type, an unsupported rope or quantisation, or a key out of range is refused with its name.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ enum class LayerType : uint8_t { kLinearAttention, kFullAttention };
 
 struct RopeConfig {
   double theta = 1e7;
-  int32_t rotary_dim = 64;               // partial_rotary_factor * head_dim
-  std::vector<float> inv_freq;           // [rotary_dim / 2], YaRN applied
-  std::vector<uint8_t> mrope_axis;       // [rotary_dim / 2] 0 = T, 1 = H, 2 = W
-  float attention_factor = 1.0F;         // on cos and sin; not 1 with YaRN
+  int32_t rotary_dim = 64;          // partial_rotary_factor * head_dim
+  std::vector<float> inv_freq;      // [rotary_dim / 2], YaRN applied
+  std::vector<uint8_t> mrope_axis;  // [rotary_dim / 2] 0 = T, 1 = H, 2 = W
+  float attention_factor = 1.0F;    // on cos and sin; not 1 with YaRN
 };
 
 struct MoeConfig {
-  int32_t num_experts = 0;  // E
-  int32_t num_experts_per_tok = 0;  // K
+  int32_t num_experts = 0;            // E
+  int32_t num_experts_per_tok = 0;    // K
   int32_t moe_intermediate_size = 0;  // I
   int32_t shared_expert_intermediate_size = 0;
   bool norm_topk_prob = true;
@@ -43,12 +43,12 @@ struct VisionConfig {  // recognised and checked; the tower itself is a later pa
 };
 
 struct ModelConfig {
-  std::string architecture;  // "Qwen3_5MoeForConditionalGeneration"
-  std::string model_type;    // outer model_type, "qwen3_5_moe"
+  std::string architecture;   // "Qwen3_5MoeForConditionalGeneration"
+  std::string model_type;     // outer model_type, "qwen3_5_moe"
   std::string weight_prefix;  // "model.language_model." or "model."
-  bool fused_qkvz = false;   // Qwen3-Next's in_proj_qkvz / in_proj_ba
-  int32_t vocab_size = 0;    // V
-  int32_t hidden_size = 0;   // H
+  bool fused_qkvz = false;    // Qwen3-Next's in_proj_qkvz / in_proj_ba
+  int32_t vocab_size = 0;     // V
+  int32_t hidden_size = 0;    // H
   int32_t num_hidden_layers = 0;
   std::vector<LayerType> layer_types;
   int32_t num_attention_heads = 0;  // nh

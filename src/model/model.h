@@ -1,4 +1,5 @@
-// A loaded checkpoint on a backend: weights, caches and the forward pass. Knows nothing of requests.
+// A loaded checkpoint on a backend: weights, caches and the forward pass. Knows nothing of
+// requests.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ namespace deltaserve {
 
 // Bytes that the memory plan counts with; per block and per slot over all layers.
 struct ModelMemory {
-  int64_t weight_bytes = 0;     // held by the backend
-  int64_t kv_block_bytes = 0;   // kBlockSize tokens
+  int64_t weight_bytes = 0;      // held by the backend
+  int64_t kv_block_bytes = 0;    // kBlockSize tokens
   int64_t state_slot_bytes = 0;  // conv and recurrent state of one sequence
 };
 

@@ -36,12 +36,13 @@ struct GateUpSiluArgs {  // out = silu(x Wgᵀ) * (x Wuᵀ); the product in floa
   int64_t out_stride = 0;
 };
 
-// residual += delta (in X; skipped if delta is null); out = rms(residual) * (1 + weight), in float32.
+// residual += delta (in X; skipped if delta is null); out = rms(residual) * (1 + weight), in
+// float32.
 struct AddRmsNormArgs {
   int64_t T = 0;
   int64_t H = 0;
-  void* residual = nullptr;     // [T, H] X, updated
-  const void* delta = nullptr;  // [T, H] X or null
+  void* residual = nullptr;       // [T, H] X, updated
+  const void* delta = nullptr;    // [T, H] X or null
   const float* weight = nullptr;  // [H]
   float eps = 1e-6F;
   void* out = nullptr;  // [T, H] X
@@ -60,11 +61,11 @@ struct QkNormRopeArgs {
   int64_t q_head_stride = 0;
   void* k = nullptr;  // [T, nkv, hd] X, heads contiguous
   int64_t k_stride = 0;
-  const float* q_weight = nullptr;        // [hd]
-  const float* k_weight = nullptr;        // [hd]
-  const float* inv_freq = nullptr;        // [rotary_dim / 2]
-  const uint8_t* mrope_axis = nullptr;    // [rotary_dim / 2] 0 = T, 1 = H, 2 = W
-  float attention_factor = 1.0F;          // YaRN's factor on cos and sin
+  const float* q_weight = nullptr;      // [hd]
+  const float* k_weight = nullptr;      // [hd]
+  const float* inv_freq = nullptr;      // [rotary_dim / 2]
+  const uint8_t* mrope_axis = nullptr;  // [rotary_dim / 2] 0 = T, 1 = H, 2 = W
+  float attention_factor = 1.0F;        // YaRN's factor on cos and sin
   float eps = 1e-6F;
 };
 
@@ -72,9 +73,9 @@ struct WriteKvArgs {  // stores k and v rows at slot_mapping
   const BatchView* batch = nullptr;
   int32_t num_kv_heads = 0;
   int32_t head_dim = 0;
-  const void* k = nullptr;  // [T, nkv, hd] X
-  const void* v = nullptr;  // [T, nkv, hd] X
-  int64_t kv_stride = 0;    // of both
+  const void* k = nullptr;   // [T, nkv, hd] X
+  const void* v = nullptr;   // [T, nkv, hd] X
+  int64_t kv_stride = 0;     // of both
   void* kv_cache = nullptr;  // this layer's blocks, kv_block_bytes each, layout the backend's own
 };
 
@@ -111,7 +112,8 @@ struct CausalConv1dArgs {
 
 // The gated delta rule with everything around it in float32: l2norm of q and k (eps 1e-6 inside the
 // root), q scaled by dk^-0.5, beta = sigmoid(b), g = -exp(A_log) * softplus(a + dt_bias).
-// Value head h uses key head h / (Hv / Hk). See spec: S = e^g S; S += k (beta (v - Sᵀ k))ᵀ; o = Sᵀ q.
+// Value head h uses key head h / (Hv / Hk). See spec: S = e^g S; S += k (beta (v - Sᵀ k))ᵀ; o = Sᵀ
+// q.
 struct GatedDeltaRuleArgs {
   const BatchView* batch = nullptr;
   int32_t num_k_heads = 0;  // Hk

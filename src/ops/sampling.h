@@ -15,16 +15,16 @@ struct LogitBias {
   float bias = 0.0F;
 };
 
-struct TokenCount {      // a token that occurred in the prompt or the output so far
+struct TokenCount {  // a token that occurred in the prompt or the output so far
   int32_t token = 0;
   int32_t in_output = 0;  // occurrences in the output; 0: in the prompt only
 };
 
 struct SamplingRow {
-  float temperature = 1.0F;  // 0: the largest logit, lowest id among equals
-  float top_p = 1.0F;        // in [0, 1]; the most likely token is always kept
-  int32_t top_k = 0;         // 0: off
-  float min_p = 0.0F;        // relative to the most likely token
+  float temperature = 1.0F;         // 0: the largest logit, lowest id among equals
+  float top_p = 1.0F;               // in [0, 1]; the most likely token is always kept
+  int32_t top_k = 0;                // 0: off
+  float min_p = 0.0F;               // relative to the most likely token
   float repetition_penalty = 1.0F;  // on prompt and output tokens
   float frequency_penalty = 0.0F;   // times in_output
   float presence_penalty = 0.0F;    // once for in_output > 0

@@ -16,8 +16,8 @@ class StopMatcher {
   explicit StopMatcher(std::vector<std::string> stops);
 
   struct Piece {
-    std::string text;                // may be sent now
-    std::optional<size_t> stop;      // index of the stop string that ended the text
+    std::string text;            // may be sent now
+    std::optional<size_t> stop;  // index of the stop string that ended the text
   };
 
   // Adds text. After a stop was found further calls return empty pieces. When several stop strings

@@ -1,5 +1,5 @@
-// Text to token ids and back, equal to Hugging Face `tokenizers` for the byte-level BPE files of this
-// family: NFC, one of two pre-tokenizer regexes, added tokens matched first. Thread-safe once
+// Text to token ids and back, equal to Hugging Face `tokenizers` for the byte-level BPE files of
+// this family: NFC, one of two pre-tokenizer regexes, added tokens matched first. Thread-safe once
 // loaded: encode and decode are const and keep no shared state.
 #pragma once
 
@@ -59,8 +59,9 @@ class Tokenizer {
 
   bool is_special(int32_t id) const;  // added with special=true
   bool is_added(int32_t id) const;
-  std::optional<int32_t> token_to_id(std::string_view token) const;  // added tokens, then vocabulary
-  int32_t vocab_size() const;  // highest id + 1
+  std::optional<int32_t> token_to_id(
+      std::string_view token) const;  // added tokens, then vocabulary
+  int32_t vocab_size() const;         // highest id + 1
   const std::vector<AddedToken>& added_tokens() const;
 
   struct Impl;

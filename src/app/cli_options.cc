@@ -1,0 +1,91 @@
+// Shared command-line options and their translation to library options.
+#include "app/cli_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace deltaserve {
+
+void add_model_options(CLI::App& command, ModelOptions& options) {
+  command.add_option("model,--model", options.directory, "Checkpoint directory")
+      ->required()
+      ->type_name("MODEL");
+  command.add_option("--dtype", options.dtype, "Compute dtype")
+      ->check(CLI::IsMember({"auto", "float32", "bfloat16"}))
+      ->capture_default_str();
+  command.add_option("--backend", options.backend, "Device that runs the model")
+      ->capture_default_str();
+  command.add_option("--threads", options.threads, "Compute threads, 0 for every usable core")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  command.add_option("--cpu-isa", options.cpu_isa,
+                     "Force an instruction set: portable, avx2, avx512, avx512_bf16");
+}
+
+void add_engine_options(CLI::App& command, EngineOptions& options) {
+  command
+      .add_option("--max-model-len", options.max_model_len,
+                  "Longest prompt plus output, 0 for what the model and the memory allow")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("--max-num-seqs", options.max_num_seqs, "Sequences that run at once")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  command
+      .add_option("--max-num-batched-tokens", options.max_num_batched_tokens,
+                  "Token budget of one step")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  command
+      .add_option("--max-queue-len", options.max_queue_len,
+                  "Waiting requests; more are answered with 429")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  command
+      .add_option("--kv-cache-memory-bytes", options.kv_cache_memory_bytes,
+                  "Bytes for KV blocks, 0 to derive them from the free memory")
+      ->check(CLI::NonNegativeNumber)
+      ->transform(CLI::AsSizeValue(false));
+  command
+      .add_option("--memory-utilization,--gpu-memory-utilization", options.memory_utilization,
+                  "Share of the free memory that may be used")
+      ->check(CLI::Range(0.01, 1.0))
+      ->capture_default_str();
+}
+
+Result<BackendOptions> backend_options(const ModelOptions& options) {
+  BackendOptions backend;
+  backend.name = options.backend;
+  backend.threads = options.threads;
+  backend.cpu_isa = options.cpu_isa;
+  if (options.dtype == "float32") {
+    backend.compute_dtype = DType::kF32;
+  } else if (options.dtype == "auto" || options.dtype == "bfloat16") {
+    backend.compute_dtype = DType::kBF16;
+  } else {
+    return invalid("--dtype must be auto, float32 or bfloat16, not " + options.dtype, "dtype");
+  }
+  return backend;
+}
+
+int report_failure(const Error& error) {
+  std::string line = error.message;
+  std::ranges::replace(line, '\n', ' ');
+  fmt::print(stderr, "error: {}\n", line);
+  return 1;
+}
+
+std::string format_bytes(int64_t bytes) {
+  constexpr int64_t kKiB = 1024;
+  if (bytes >= kKiB * kKiB * kKiB) {
+    return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1024.0 * 1024.0 * 1024.0));
+  }
+  if (bytes >= kKiB * kKiB) {
+    return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1024.0 * 1024.0));
+  }
+  return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024.0);
+}
+
+}  // namespace deltaserve

@@ -1,0 +1,36 @@
+// The one place that knows which backends exist: makes a backend by name, and asks a machine for
+// the ceilings that figures are printed beside.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "ops/backend.h"
+
+namespace deltaserve {
+
+struct BackendOptions {
+  std::string name = "cpu";
+  DType compute_dtype = DType::kBF16;
+  int32_t threads = 0;  // 0: all cores that the process may use
+  std::string cpu_isa;  // "": the best of the machine
+};
+
+// Errors: an unknown backend, one that is not part of this build, an option it cannot serve.
+Result<std::unique_ptr<Backend>> make_backend(const BackendOptions& options);
+
+struct MachineCeilings {  // measured, with `threads` threads
+  double read_gb_per_s = 0.0;
+  double matrix_gflop_per_s = 0.0;  // of the instructions that matrices use in this dtype
+};
+
+Result<MachineCeilings> measure_ceilings(const BackendOptions& options);
+
+// Lines for `doctor`: name and value.
+std::vector<std::pair<std::string, std::string>> describe_machine(const BackendOptions& options);
+
+}  // namespace deltaserve
