@@ -159,7 +159,8 @@ struct MoeTopkArgs {
 };
 
 // out[t] = sum_k weights[t,k] * down_e(silu(gate_e x) * up_e x), experts in ascending id, float32
-// sum, plus sigmoid(shared_gate[t]) * shared[t]; rounded once to X.
+// sum, plus sigmoid(shared_gate[t]) * shared[t]; rounded once to X. The product that enters down_e
+// is rounded to X, as gate_up_silu does; down_e's output is not.
 struct MoeArgs {
   int64_t T = 0;
   int32_t K = 0;
