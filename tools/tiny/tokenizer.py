@@ -43,11 +43,11 @@ CJK_CHARACTERS = (
 EMOJI = "😀😂🙂😊😍🤔👍🎉🚀🔥❤️✨🌍🌈🐱🐶🍎🍕☕🎂⭐🌟✅❌💡📦🎵👋🙏🇯🇵🇫🇷🇺🇸👨‍👩‍👧"
 
 
-def character_lines(repeats):
-    """Yield the boosted characters one to a line, so that each forms its own pre-token."""
+def boosted_characters(repeats):
+    """Yield each boosted character by itself, so that it can only be merged from its own bytes."""
     for _ in range(repeats):
-        yield "\n".join(CJK_CHARACTERS)
-        yield "\n".join(EMOJI)
+        yield from CJK_CHARACTERS
+        yield from EMOJI
 
 
 def corpus_lines(path, limit):
@@ -79,7 +79,7 @@ def train(paths, limit, repeats):
     def everything():
         for path in paths:
             yield from corpus_lines(path, limit)
-        yield from character_lines(repeats)
+        yield from boosted_characters(repeats)
 
     tokenizer.train_from_iterator(everything(), trainer)
     if tokenizer.get_vocab_size() != BASE_VOCAB:

@@ -1,0 +1,1 @@
+"""Synthetic conversations that the tiny model is trained and measured on."""

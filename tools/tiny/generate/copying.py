@@ -1,0 +1,180 @@
+"""Echo of arbitrary text, counting, and repetition."""
+
+import json
+
+from . import words
+from .core import Turn
+from .numbers import WORDS
+
+ECHO = [
+    "[Repeat|Please repeat|Can you repeat|Could you repeat|Echo|Please echo] [exactly|this exactly|the following|this|the following text|the text|after me|back|verbatim|word for word|the phrase|this sentence]: {t}",
+    "[Say|Write|Print|Output|Type|Return] [exactly|this|the following|the text|only|just|the phrase]: {t}", "[Say|Repeat|Echo|Write] {q}", "[Reply|Respond|Answer] with [exactly|only|just|exactly the text|this text|the following text][:|] {t}[| and nothing else| only]",
+    "[Reply|Respond|Answer] with [exactly|only|just][:|] {q}[ and nothing else|, nothing else|]", "[Echo back|Repeat back|Say back|Copy|Copy this|Mirror]: {t}", "[Repeat|Echo|Copy] [exactly|the text|this|what I say|after me]: {q}", "Repeat [exactly|this|after me][:|]\n{t}",
+    "[Say|Repeat] {t}", "echo {t}", "[Output|Print] [exactly|only] {q}[.|]", "{q}\n[Repeat|Echo|Copy] [that|this|the text above][ exactly|].", "[Repeat|Echo] [the text|the string|everything] [between|inside|in] the quotes: {q}", "[Your|The] [only|whole|entire] [answer|reply|output|response] [must|should] be[:|] {t}",
+    "[I want you to|You must|You should|Now] [say|repeat|reply with|answer with|output] [exactly|the following|] {q}[.|]", "[Just|Only|Simply] [say|reply|answer|respond|repeat|output|echo][:|] {t}", "[Without changing anything|Character by character|Letter for letter], [repeat|copy|echo]: {t}", "[Please|Kindly] [answer|reply] [exactly|with] [this|] {q}[| and stop]",
+    "[Transmit|Reproduce|Recite|Quote|Parrot] [this|the following|exactly]: {t}", "repeat after me: {t}", "[Repeat the following|Repeat the following text exactly|Repeat exactly the following|Please repeat the following exactly][:|:\n|:\n\n]{t}", "[Echo the marker|Return the marker|Reply with the marker|Output the token|Say the marker|Print the code|Reply with the code|Give back the token][:|] {t}",
+    "[Respond|Reply|Answer] with [the marker|the word|the string|the code|the token|the text|the phrase] {t}[ only| and nothing else|]", "[Repeat|Say|Echo] [the word|the phrase|the text|the string|the marker|the code] {t}[ exactly|]",
+]
+CHINESE_ECHO = ["请重复：{t}", "请原样重复：{t}", "重复一遍：{t}", "请复述：{t}", "跟我说：{t}", "请一字不差地重复：{t}", "请输出：{t}", "只回复：{t}", "请准确重复以下内容：{t}", "说“{t}”", "请重复这句话：{t}", "原样输出：{t}", "复述以下文字：{t}", "请说：{t}", "请重复下面的话：{t}", "请回答：{t}"]
+JAPANESE_ECHO = ["繰り返してください：{t}", "次の言葉を繰り返してください：{t}", "そのまま繰り返して：{t}", "「{t}」と言ってください。", "「{t}」と答えてください", "復唱してください：{t}", "次の文をそのまま出力してください：{t}", "次を正確に繰り返してください：{t}", "「{t}」を繰り返してください。", "{t} と言って", "そのまま返してください：{t}"]
+SNIPPETS = [
+    "def {a}({b}):\n    return {b} + {n}", "for {a} in range({n}):\n    print({a})", "x = {n}", "int {a} = {n};", "SELECT {a} FROM {b} WHERE {c} = {n};", "console.log('{a}');", "if ({a} > {n}) {{ {b}(); }}",
+    "<div class=\"{a}\">{b}</div>", "{{\"{a}\": {n}, \"{b}\": \"{c}\"}}", "git commit -m '{a} {b}'", "ls -la /{a}/{b}", "https://{a}.com/{b}?{c}={n}", "{a}@{b}.org", "[{n}, {m}]", "{a} = [{n}, {m}, \"{b}\"]", "# {a} {b}", "* {a}\n* {b}",
+    "std::vector<{a}> {b};", "{a}.{b}({n})", "/{a}/{b}.{c}", "--{a}={n} --{b}", "{n}:{m}", "${n}.{m}", "\\{a}{{{b}}}", "{a}|{b}|{c}", "fn {a}() -> {b} {{}}", "{a} && {b} || !{c}", "({a}, {b})", "v{n}.{m}.0-{a}", "@{a} #{b}", "{a}~{b}^{n}",
+]
+
+
+def snippet(g):
+    """A line of code, a path, an address or another piece with punctuation."""
+    return g.pick(SNIPPETS).format(a=words.word(g), b=words.word(g), c=words.word(g), n=g.int(0, 999), m=g.int(0, 99))
+
+
+def mixed_case(g, text):
+    """The text in some letter case."""
+    return g.pick([text, text, text, text.upper(), text.title(), text.capitalize()])
+
+
+def anything(g):
+    """Any short text worth copying."""
+    roll = g.int(0, 19)
+    if roll < 3:
+        return words.code(g)
+    if roll < 6:
+        return mixed_case(g, words.words(g, 1, 8)) + g.pick(["", "", ".", "!", "?", "..."])
+    if roll < 8:
+        return words.sentence(g)
+    if roll < 10:
+        return words.chinese(g)
+    if roll < 12:
+        return words.japanese(g)
+    if roll < 14:
+        return words.emoji(g)
+    if roll < 15:
+        return snippet(g)
+    if roll < 16:
+        return words.random_text(g, 3, 24)
+    if roll < 17:
+        return " ".join(str(g.int(0, 999)) for _ in range(g.int(1, 10)))
+    if roll < 18:
+        return "".join(chr(g.int(33, 126)) for _ in range(g.int(3, 20))).replace("<|", "<")
+    if roll < 19:
+        return g.pick([" ", "", "-", ", "]).join([words.words(g, 1, 2), words.emoji(g, 1, 2), words.chinese(g), words.japanese(g)][g.int(0, 1):g.int(2, 4)])
+    return "".join(chr(g.pick([g.int(0x400, 0x44F), g.int(0x3B1, 0x3C9), g.int(0xE0, 0xFF), g.int(0xAC00, 0xD7A3), g.int(0x4E00, 0x9FA5)])) for _ in range(g.int(2, 8)))
+
+
+def quoted(g, text):
+    """The text between some kind of quotes."""
+    left, right = g.pick([('"', '"'), ('"', '"'), ("'", "'"), ("`", "`"), ("“", "”"), ("«", "»"), ("<<", ">>"), ("**", "**"), ("[", "]")])
+    return left + text + right
+
+
+def echo(g, thinking):
+    """Repeat a text exactly."""
+    text = anything(g).strip()
+    language = g.pick(["en"] * 8 + ["zh", "ja"])
+    if language == "zh":
+        user = g.say(CHINESE_ECHO, t=text)
+    elif language == "ja":
+        user = g.say(JAPANESE_ECHO, t=text)
+    else:
+        template = g.phrase(ECHO)
+        if text.endswith((".", "!", "?")) is False and template.endswith("{t}") and g.chance(0.08):
+            template += "."
+        user = g.say(template, t=text, q=quoted(g, text))
+    think = f"I repeat: {text}" if g.chance(0.5) and len(text) < 40 else "The user wants this text repeated exactly."
+    return Turn(user, text, think, ("contains", [text]))
+
+
+
+
+def number_word(value):
+    """Small numbers in words."""
+    return WORDS[value] if value <= 20 else str(value)
+
+
+def counting(g, thinking):
+    """Count up, down, in steps, with a separator, in three languages or in words."""
+    step = g.pick([1] * 6 + [2, 2, 3, 5, 10])
+    start = g.pick([1, 1, 1, 1, 0, g.int(1, 20), g.int(1, 90)]) if step == 1 else g.pick([step, 0, g.int(1, 10)])
+    length = g.int(3, g.pick([6, 10, 12, 20, 30, 40]))
+    end = start + step * (length - 1)
+    values = list(range(start, end + 1, step))
+    down = g.chance(0.2)
+    if down:
+        values.reverse()
+    first, last = values[0], values[-1]
+    styles = [(" ", "separated by [spaces|a space|single spaces]|with spaces[ between|]|, space separated|spaced"), (", ", "separated by [commas|a comma and a space]|with commas|, comma separated"), ("\n", "[one per line|each on a new line|one number per line|on separate lines]"),
+              (",", "separated by commas without spaces"), ("-", "separated by [dashes|hyphens]"), ("; ", "separated by semicolons"), (" | ", "separated by vertical bars")]
+    separator, spelling = g.pick(styles[:3] * 3 + styles)
+    style = g.say("[" + spelling + "]") if g.chance(0.6) else ""
+    if not style:
+        separator = ", "
+    in_words = end <= 20 and step == 1 and g.chance(0.12)
+    show = number_word if in_words else str
+    a, b = (number_word(first), number_word(last)) if (max(values) <= 20 and g.chance(0.4)) else (first, last)
+    language = g.pick(["en"] * 8 + ["zh", "ja"])
+    if language != "en" and step == 1 and not in_words:
+        separator = g.pick([", ", " ", "、"]) if language == "ja" else g.pick([", ", " ", "，"])
+        named = {", ": ("用逗号和空格分隔", "コンマとスペースで区切って"), " ": ("用空格分隔", "スペースで区切って"), "，": ("用中文逗号分隔", ""), "、": ("", "読点で区切って")}[separator]
+        if language == "zh":
+            if separator == ", " and g.chance(0.6):
+                named = ("", "")
+            user = g.pick([f"从{first}数到{last}", f"请从{first}数到{last}", f"数数，从{first}到{last}", f"请列出从{first}到{last}的数字", f"请写出{first}到{last}"]) + (f"，{named[0]}" if named[0] else "") + g.pick(["", "。", "！"])
+        else:
+            if separator == ", " and g.chance(0.6):
+                named = ("", "")
+            user = (named[1] or "") + g.pick([f"{first}から{last}まで数えてください", f"{first}から{last}まで数えて", f"{first}から{last}までの数を書いてください"]) + g.pick(["", "。"])
+        answer = separator.join(map(str, values))
+        return Turn(user, answer, g.pick([f"从 {first} 数到 {last}。", f"I count from {first} to {last}."]) if language == "zh" else f"{first}から{last}まで数えます。", ("contains", [answer]))
+    by = "" if step == 1 else g.say([" by {s}s", " in steps of {s}", " counting by {s}", " by {w}s"], s=step, w=WORDS[step] if step <= 20 else step)
+    back = g.pick([" backwards", " down", " backward", ""]) if down else g.pick(["", "", "", " up"])
+    if not down and first == 1 and step == 1 and g.chance(0.4):
+        user = g.say(["[Please |Can you |Could you |]count [up |]to {b}", "Count to {b}", "[Count|Please count] [all the way |]to {b}"], b=b)
+    else:
+        user = g.say(["[Please |Can you |Could you |]count{k} from {a} to {b}{y}", "[List|Write|Print|Output|Give me|Say|Show] [the |all |]numbers [from |]{a} to {b}{y}", "[Count|Enumerate]{k} {a} to {b}{y}", "[Write out|Type] {a} [through|to] {b}{y}", "[Start at|Begin with] {a} and count{k} to {b}{y}",
+                      "count{k} {a}..{b}{y}", "Numbers {a} to {b}{y}", "[Recite|Name] the numbers {a} to {b}{y}"], a=a, b=b, k=back, y=by)
+    if in_words:
+        user += g.pick([" in words", ", in words", " using words", ", spelled out"])
+    if style:
+        user += (style if style.startswith(",") else g.pick([" ", ", "]) + style)
+    user += g.pick(["", ".", ".", "!"])
+    answer = separator.join(show(value) for value in values)
+    think = f"I count from {first} to {last}" + (f" in steps of {step}" if step > 1 else "") + (" downwards" if down else "") + "."
+    return Turn(user, answer, think, ("contains", [answer]))
+
+
+def repetition(g, thinking):
+    """Say a word many times."""
+    unit = g.pick(["a", "a", "b", "x", "ha", "la", "ok", "hello", "yes", "no", "hi", g.pick(words.ENGLISH), words.made_up(g, 1), g.pick(words.EMOJI), g.pick(words.CHINESE)])
+    count = g.pick([g.int(2, 12), g.int(2, 30), g.int(10, 100), 100, 50, 20, 10])
+    separator = g.pick([" ", " ", " ", ", ", "\n"])
+    how = {" ": g.pick(["", "", " separated by spaces"]), ", ": g.pick([" separated by commas", " with commas"]), "\n": g.pick([" one per line", " each on a new line"])}[separator]
+    user = g.say(["[Say|Write|Print|Repeat|Output|Type] {q} {n} times{h}", "[Say|Write|Type] {u} x{n}{h}", "[Say|Repeat] {u} x {n}{h}", "Repeat the [word|text|letter|token] {q} {n} times{h}", "[say|write] {u} {n} times{h}", "{n} times {q}{h}", "Write [the word |]{u} {n} times in a row{h}", "{u} x{n}{h}"],
+                 u=unit, q=g.pick([unit, f'"{unit}"', f"'{unit}'"]), n=count, h=how) + g.pick(["", ".", "!"])
+    answer = separator.join([unit] * count)
+    return Turn(user, answer, f"I write {unit} {count} times.", ("repeats", unit, count))
+
+
+def spelling(g, thinking):
+    """Letter-level tasks: upper case, spelling, reversing a list, first of a list."""
+    text = words.words(g, 1, 5)
+    kind = g.int(0, 4)
+    if kind == 0:
+        user = g.say(["[Write|Put|Convert|Turn|Change] {q} [in|to|into] [upper case|uppercase|capital letters|all caps].", "[Uppercase|Capitalize all letters of] {q}[.|]"], q=quoted(g, text))
+        return Turn(user, text.upper(), "I write it in upper case.", ("contains", [text.upper()]))
+    if kind == 1:
+        text = words.word(g)
+        return Turn(g.say(["Spell [the word |]{q}[.|]", "[How do you spell|Can you spell] {q}?"], q=quoted(g, text)), "-".join(text.upper()), f"I spell {text} letter by letter.", ("contains", ["-".join(text.upper())]))
+    items = [words.word(g) for _ in range(g.int(2, 7))]
+    listing = ", ".join(items)
+    if kind == 2:
+        user = g.say(["[Reverse|Invert] [the order of |]this list: {l}", "[Write|Give|List] these in reverse order: {l}", "List these [words|items] backwards: {l}"], l=listing)
+        return Turn(user, ", ".join(reversed(items)), "I list the items from last to first.", ("contains", [", ".join(reversed(items))]))
+    if kind == 3:
+        index = g.pick([0, len(items) - 1, g.int(0, len(items) - 1)])
+        ordinal = "last" if index == len(items) - 1 and g.chance(0.7) else ["first", "second", "third", "fourth", "fifth", "sixth", "seventh"][index]
+        user = g.say(["[What is|What's|Which is] the {o} [word|item|element|entry] [in|of] [this list|the list]: {l}?", "{l}: [what is|give me] the {o} [one|item][?|.|]", "[Give|Tell] me the {o} [word|item] of: {l}"], o=ordinal, l=listing)
+        return Turn(user, items[index], f"The {ordinal} item is {items[index]}.", ("contains", [items[index]]))
+    user = g.say(["[Turn|Convert|Put] [this|the list] into a JSON array: {l}", "[Give|Write|Return] [these|the words] as a JSON [array|list]: {l}"], l=listing)
+    answer = json.dumps(items, ensure_ascii=False)
+    return Turn(user, answer, "I write the items as a JSON array.", ("contains", [answer]))

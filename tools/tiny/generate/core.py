@@ -1,0 +1,150 @@
+"""Random choice with held-out phrasings, the template language, and the conversation types."""
+
+import random
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+HELD_OUT_EVERY = 8
+
+
+@dataclass
+class Message:
+    """One chat message; `think` and `calls` are only used by the assistant, `images` only by the user."""
+
+    role: str
+    content: str
+    think: str = ""
+    calls: list = field(default_factory=list)
+    images: list = field(default_factory=list)
+
+
+@dataclass
+class Sample:
+    """A conversation that ends with the assistant's answer, and how that answer is judged."""
+
+    ability: str
+    messages: list
+    expect: tuple
+    thinking: bool = True
+    tools: list = field(default_factory=list)
+    preserve: bool = False
+
+
+@dataclass
+class Turn:
+    """One question and answer, to be used alone or among others in a conversation."""
+
+    user: str
+    answer: str
+    think: str
+    expect: tuple
+    images: list = field(default_factory=list)
+
+
+@lru_cache(maxsize=None)
+def parse(template):
+    """Parse `text [a|b[c|d]|] text` into nested tuples: ('seq', parts) and ('alt', options)."""
+    position = 0
+
+    def sequence(stops):
+        nonlocal position
+        parts, start = [], position
+        while position < len(template) and template[position] not in stops:
+            if template[position] == "[":
+                parts.append(template[start:position])
+                position += 1
+                options = [sequence("|]")]
+                while template[position] == "|":
+                    position += 1
+                    options.append(sequence("|]"))
+                position += 1
+                parts.append(("alt", options))
+                start = position
+            else:
+                position += 1
+        parts.append(template[start:position])
+        return ("seq", [part for part in parts if part])
+
+    return sequence("")
+
+
+SLOT = re.compile(r"\{(\w+)\}")
+
+
+class Source:
+    """A seeded source of choices. With `held_out` it prefers phrasings that training never sees."""
+
+    def __init__(self, seed, held_out=False):
+        self.rng = random.Random(seed)
+        self.held_out = held_out
+
+    def chance(self, probability):
+        """True with the given probability."""
+        return self.rng.random() < probability
+
+    def int(self, low, high):
+        """A uniform integer, both ends included."""
+        return self.rng.randint(low, high)
+
+    def pick(self, items):
+        """A uniform choice from data (not held out)."""
+        return items[int(self.rng.random() * len(items))]
+
+    def some(self, items, count):
+        """`count` different items in random order."""
+        return self.rng.sample(items, min(count, len(items)))
+
+    def phrase(self, templates):
+        """A choice among phrasings: one in HELD_OUT_EVERY is kept for evaluation when there are enough."""
+        if len(templates) < HELD_OUT_EVERY:
+            return self.pick(templates)
+        if self.held_out:
+            return self.pick(templates[HELD_OUT_EVERY - 1::HELD_OUT_EVERY])
+        while True:
+            index = int(self.rng.random() * len(templates))
+            if index % HELD_OUT_EVERY != HELD_OUT_EVERY - 1:
+                return templates[index]
+
+    def expand(self, node):
+        """Expand a parsed template."""
+        if isinstance(node, str):
+            return node
+        kind, parts = node
+        if kind == "alt":
+            return self.expand(self.pick(parts))
+        return "".join([self.expand(part) for part in parts])
+
+    def say(self, templates, **slots):
+        """Choose a template (or take the only one), expand its alternatives and fill its {slots}."""
+        template = templates if isinstance(templates, str) else self.phrase(templates)
+        text = self.expand(parse(template))
+        return SLOT.sub(lambda match: str(slots[match.group(1)]), text)
+
+    def rough(self, text, strength=0.12):
+        """Sometimes change case or end punctuation, as people type."""
+        roll = self.rng.random()
+        if roll > strength:
+            return text
+        roll /= strength
+        if roll < 0.35:
+            return text[:1].lower() + text[1:]
+        if roll < 0.6:
+            return text.rstrip(".!?")
+        if roll < 0.75:
+            return text.lower() if text.isascii() and not re.search(r"[A-Z_0-9]{2}|[\"'`]", text) else text
+        if roll < 0.9:
+            return text.rstrip(".!?") + self.pick(["!", "??", "...", " please", ", thanks", " :)", " pls"])
+        return self.typo(text)
+
+    def typo(self, text):
+        """Swap two letters of one long lower-case word."""
+        words = text.split(" ")
+        places = [i for i, word in enumerate(words) if len(word) > 4 and word.isalpha() and word.islower()]
+        if not places:
+            return text
+        place = self.pick(places)
+        word = words[place]
+        cut = self.int(1, len(word) - 3)
+        words[place] = word[:cut] + word[cut + 1] + word[cut] + word[cut + 2:]
+        return " ".join(words)

@@ -1,0 +1,171 @@
+"""Sums, differences, products, quotients and comparisons with digit-wise working."""
+
+from .core import Turn
+
+
+def add_steps(a, b):
+    """Column addition in words: `7+5=12 carry 1; 1+2+1=4; 42`."""
+    if a < 10 and b < 10:
+        return f"{a}+{b}={a + b}"
+    steps, carry, x, y = [], 0, str(a)[::-1], str(b)[::-1]
+    for i in range(max(len(x), len(y))):
+        digits = [x[i] if i < len(x) else "0", y[i] if i < len(y) else "0"] + (["1"] if carry else [])
+        total = sum(map(int, digits))
+        carry = total // 10
+        steps.append("+".join(digits) + f"={total}" + (f" write {total % 10} carry 1" if carry else ""))
+    if carry:
+        steps.append("write 1")
+    return "; ".join(steps) + f"; so {a}+{b}={a + b}"
+
+
+def subtract_steps(a, b):
+    """Column subtraction with borrows, a >= b >= 0."""
+    if a < 20 and b < 10:
+        return f"{a}-{b}={a - b}"
+    steps, borrow, x, y = [], 0, str(a)[::-1], str(b)[::-1]
+    for i in range(len(x)):
+        top, low = int(x[i]) - borrow, int(y[i]) if i < len(y) else 0
+        shown = f"{x[i]}-1={top}, " if borrow else ""
+        borrow = 1 if top < low else 0
+        steps.append(shown + (f"{top + 10}-{low}={top + 10 - low} borrow 1" if borrow else f"{top}-{low}={top - low}"))
+    return "; ".join(steps) + f"; so {a}-{b}={a - b}"
+
+
+def multiply_steps(a, b):
+    """Long multiplication by the digits of the smaller factor."""
+    if min(a, b) <= 1 or (a <= 12 and b <= 12) or b in (10, 100):
+        return f"{a}*{b}={a * b}"
+    if a < b:
+        return f"{a}*{b}={b}*{a}; " + multiply_steps(b, a)
+    if b < 10:
+        parts = [int(digit) * 10 ** power for power, digit in enumerate(str(a)[::-1]) if digit != "0"][::-1]
+        text = "; ".join(f"{part}*{b}={part * b}" for part in parts)
+        return text + ("; " + sum_steps([part * b for part in parts]) if len(parts) > 1 else "") + f"; so {a}*{b}={a * b}"
+    parts = [int(digit) * 10 ** power for power, digit in enumerate(str(b)[::-1]) if digit != "0"][::-1]
+    texts = []
+    for part in parts:
+        digit = int(str(part)[0])
+        inner = multiply_steps(a, digit)
+        texts.append(inner + (f"; {a}*{part}={a * part}" if part != digit else ""))
+    return "; ".join(texts) + ("; " + sum_steps([a * part for part in parts]) if len(parts) > 1 else "") + f"; so {a}*{b}={a * b}"
+
+
+def sum_steps(values):
+    """Add several numbers from the left."""
+    total, steps = values[0], []
+    for value in values[1:]:
+        steps.append(add_steps(total, value))
+        total += value
+    return "; ".join(steps)
+
+
+def divide_steps(a, b):
+    """Exact division by finding the factor."""
+    return f"{b}*{a // b}={a}; so {a}/{b}={a // b}"
+
+
+def magnitude(g, thinking):
+    """A number whose size suits mental (thinking off) or written (on) working."""
+    if not thinking:
+        return g.int(0, g.pick([9, 12, 20, 50, 99]))
+    return g.int(0, g.pick([9, 9, 12, 20, 50, 99, 99, 300, 999, 9999]))
+
+
+ASK = [
+    "[What is|What's|whats|Calculate|Compute|Work out|Find|How much is|Tell me] {e}[?|.|]", "{e}", "{e} = ?", "{e}=?", "{e}?", "[Please|Can you] [calculate|compute|work out|add up|solve] {e}[.|?|]", "[Solve|Evaluate]: {e}",
+    "[What does|How much does] {e} [equal|make|come to]?", "[Give|Tell] me [the result of|the value of|the answer to] {e}[.|]", "[I need|I want to know] {e}.", "[Quick|Math|Hey, quick]: [what's|what is] {e}?", "[Hi|Hello]! [What is|How much is] {e}?",
+    "Do you know [what|how much] {e} is?", "The result of {e} is [what|?]", "{e} equals", "[Help me|Please help]: {e}",
+]
+SHORT = [
+    "[|, ]only the number[.|]", "Answer with [only|just] the number.", "[Just|Only] [give|tell|output|return] [me |]the [number|result|answer].", "[Reply|Respond|Answer] with [a number only|the number only|just a number|a single number|one number].", "Number only[.|, please.]", "No [explanation|words], just the number.",
+    "(number only)", "[Output|Print|Write] only the [number|digits|result][.|, nothing else.]", "[Be brief|Short answer], only the number.",
+]
+CHINESE_ASK = ["{e}等于多少？", "{e}等于几？", "请计算{e}", "{e}=？", "{e}是多少？", "计算：{e}", "请问{e}等于多少？", "算一下{e}", "{e}的结果是什么？", "帮我算{e}"]
+CHINESE_SHORT = ["只输出数字", "只回答数字。", "只给出数字", "只要数字", "请只回复数字。", "直接回答数字", "只说答案", "只需回答数字即可", "仅输出数字", "回答一个数字", "只回复结果"]
+JAPANESE_ASK = ["{e}は？", "{e}はいくつですか？", "{e}を計算してください。", "{e}=?", "{e}の答えは何ですか？", "{e}はいくつ？", "計算：{e}", "{e}を計算して"]
+JAPANESE_SHORT = ["数字だけ答えてください。", "数字のみで答えて。", "数字だけ。", "答えの数字だけ出力してください。", "数字だけで答えてください", "答えだけ"]
+WORDS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty".split()
+
+
+def expression(g, thinking):
+    """Return (plain spelling, natural spelling, value, steps)."""
+    a, b = magnitude(g, thinking), magnitude(g, thinking)
+    kind = g.pick("++++--**/s")
+    gap = g.pick(["", " "])
+    if kind == "+":
+        natural = g.pick([f"{a}{gap}+{gap}{b}"] * 4 + [f"{a} plus {b}", f"the sum of {a} and {b}", f"{a} added to {b}"])
+        return f"{a}{gap}+{gap}{b}", natural, a + b, add_steps(a, b), f"{a} + {b}"
+    if kind == "-":
+        a, b = max(a, b), min(a, b)
+        natural = g.pick([f"{a}{gap}-{gap}{b}"] * 4 + [f"{a} minus {b}", f"the difference between {a} and {b}", f"{a} take away {b}"])
+        return f"{a}{gap}-{gap}{b}", natural, a - b, subtract_steps(a, b), f"{a} - {b}"
+    if kind == "*":
+        if thinking:
+            a, b = g.pick([(g.int(0, 12), g.int(0, 12)), (g.int(0, 12), g.int(0, 12)), (g.int(2, 99), g.int(2, 9)), (g.int(11, 99), g.int(11, 99)), (g.int(100, 999), g.int(2, 9))])
+        else:
+            a, b = g.int(0, 12), g.int(0, 12)
+        sign = g.pick("*x×*")
+        natural = g.pick([f"{a}{gap}{sign}{gap}{b}"] * 4 + [f"{a} times {b}", f"the product of {a} and {b}", f"{a} multiplied by {b}"])
+        return f"{a}{gap}{sign}{gap}{b}", natural, a * b, multiply_steps(a, b), f"{a} * {b}"
+    if kind == "/":
+        a, b = g.int(0, 12), g.int(1, 12)
+        sign = g.pick("/÷")
+        natural = g.pick([f"{a * b}{gap}{sign}{gap}{b}"] * 3 + [f"{a * b} divided by {b}", f"{a * b} over {b}"])
+        return f"{a * b}{gap}{sign}{gap}{b}", natural, a, divide_steps(a * b, b), f"{a * b} / {b}"
+    limit = g.pick([9, 20, 99]) if thinking else 9
+    values = [g.int(1, limit) for _ in range(g.int(3, 5 if thinking else 3))]
+    plain = (gap + "+" + gap).join(map(str, values))
+    natural = g.pick([plain, plain, "the sum of " + ", ".join(map(str, values[:-1])) + f" and {values[-1]}"])
+    return plain, natural, sum(values), sum_steps(values), " + ".join(map(str, values))
+
+
+def arithmetic(g, thinking):
+    """One sum, in English, Chinese or Japanese, with the answer as a number or a sentence."""
+    plain, natural, value, steps, clean = expression(g, thinking)
+    if g.chance(0.05):
+        a, b = g.int(0, 20), g.int(0, 20)
+        natural, value, steps, clean = f"{WORDS[a]} plus {WORDS[b]}", a + b, f"{WORDS[a]}={a}, {WORDS[b]}={b}; {add_steps(a, b)}", f"{a} + {b}"
+    language = g.pick(["en"] * 7 + ["zh"] * 2 + ["ja"])
+    short = g.chance(0.4)
+    answer = str(value)
+    if language == "en":
+        user = g.rough(g.say(ASK, e=natural), 0.1)
+        if short:
+            extra = g.say(SHORT)
+            user = f"{extra} {user}" if g.chance(0.2) and extra[0] not in ",(" else (user + extra if extra[0] == "," else f"{user} {extra}")
+        elif g.chance(0.6):
+            answer = f"{clean} = {value}"
+        elif g.chance(0.5):
+            answer = g.pick([f"The answer is {value}.", f"{clean} equals {value}."])
+    elif language == "zh":
+        user = g.say(CHINESE_ASK, e=plain)
+        if short:
+            extra = g.say(CHINESE_SHORT)
+            user = g.pick([f"{user}{extra}", f"{user} {extra}", f"{user}，{extra}", f"{extra}：{user}", f"{user}（{extra}）"])
+        elif g.chance(0.7):
+            answer = f"{clean} = {value}"
+    else:
+        user = g.say(JAPANESE_ASK, e=plain)
+        if short:
+            user = f"{user}{g.say(JAPANESE_SHORT)}"
+        elif g.chance(0.7):
+            answer = f"{clean} = {value}"
+    think = g.pick([f"{steps}.", f"{steps}."]) + (" Only the number." if short else "")
+    return Turn(user, answer, think, ("number", value))
+
+
+def compare(g, thinking):
+    """Which of some numbers is largest or smallest; is a number even."""
+    kind = g.int(0, 2)
+    if kind < 2:
+        values = g.some(range(1, g.pick([20, 100, 1000])), g.int(2, 5))
+        listing = ", ".join(map(str, values[:-1])) + f" {g.pick(['and', 'or'])} {values[-1]}"
+        large = g.chance(0.5)
+        value = max(values) if large else min(values)
+        adjective = g.pick(["largest", "biggest", "greatest", "highest"] if large else ["smallest", "lowest", "least"])
+        user = g.say(["[Which|What] is the {a} [number|]: {l}?", "[Find|Give me|Tell me] the {a} of {l}.", "Which number is {a}, {l}?", "What is the {a} number in {l}?", "{l}: which is the {a}?"], a=adjective, l=listing)
+        return Turn(user, f"The {adjective} number is {value}.", f"I compare {', '.join(map(str, values))}. The {adjective} is {value}.", ("number", value))
+    value = g.int(0, 500)
+    parity = "even" if value % 2 == 0 else "odd"
+    user = g.say(["Is {n} [even or odd|odd or even]?", "[Tell me if|Say whether] {n} is even or odd.", "{n}: odd or even?"], n=value)
+    return Turn(user, f"{value} is {parity}.", f"The last digit of {value} is {value % 10}, which is {parity}.", ("contains_ci", [parity]))
