@@ -28,9 +28,17 @@ class StopMatcher {
   std::string finish();
 
  private:
-  std::vector<std::string> stops_;
+  struct Pattern {
+    explicit Pattern(std::string stop);
+    bool advance(char byte);
+
+    std::string text;
+    std::vector<size_t> borders;  // [i]: longest proper prefix of text that ends at text[i]
+    size_t matched = 0;           // bytes of text that the input ends with; < text.size()
+  };
+
+  std::vector<Pattern> patterns_;
   std::string held_;
-  size_t max_length_ = 0;
   bool stopped_ = false;
 };
 

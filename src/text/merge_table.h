@@ -1,0 +1,67 @@
+// Which two neighbouring tokens merge, with what rank and into what: a flat hash table, as BPE asks
+// it several times for every byte of text.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace deltaserve {
+
+struct MergeRule {
+  int32_t left = 0;
+  int32_t right = 0;
+  int32_t merged = 0;
+};
+
+class MergeTable {
+ public:
+  static constexpr uint32_t kNoRank = std::numeric_limits<uint32_t>::max();
+
+  // The rank of a rule is its index; of two rules for one pair the later counts, as in
+  // `tokenizers`. At most 2^31 rules.
+  explicit MergeTable(const std::vector<MergeRule>& rules);
+
+  // The rank of merging `left` and `right`, lower is sooner; kNoRank if they never merge.
+  uint32_t rank(int32_t left, int32_t right) const {
+    const uint64_t key = key_of(left, right);
+    const uint64_t key_hash = hash(key);
+    const uint64_t bit = key_hash >> filter_shift_;
+    if ((filter_[bit / 64] >> (bit % 64) & 1) == 0) return kNoRank;
+    const size_t mask = slots_.size() - 1;
+    for (size_t i = key_hash & mask;; i = (i + 1) & mask) {
+      const Slot& slot = slots_[i];
+      if (slot.left == left && slot.right == right) return slot.rank;
+      if (slot.rank == kNoRank) return kNoRank;
+    }
+  }
+
+  int32_t merged(uint32_t merge_rank) const { return merged_[merge_rank]; }
+
+ private:
+  struct Slot {
+    int32_t left = -1;
+    int32_t right = -1;
+    uint32_t rank = kNoRank;
+  };
+
+  static uint64_t key_of(int32_t left, int32_t right) {
+    return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
+  }
+  static uint64_t hash(uint64_t key) {
+    constexpr uint64_t kOdd = 0x9E3779B97F4A7C15;  // golden ratio: multiplicative hashing (Knuth)
+    const uint64_t product = (key ^ (key >> 32)) * kOdd;
+    return product ^ (product >> 29);
+  }
+  void insert(const MergeRule& rule, uint32_t rule_rank);
+
+  // One bit a key, at least 16 bits a rule: most pairs never merge, and this says so from a table
+  // that fits the second-level cache.
+  std::vector<uint64_t> filter_;
+  uint32_t filter_shift_ = 0;
+  std::vector<Slot> slots_;  // a power of two, at most half full
+  std::vector<int32_t> merged_;
+};
+
+}  // namespace deltaserve
