@@ -14,9 +14,8 @@
 namespace deltaserve {
 
 struct EngineOptions {
-  int64_t max_model_len =
-      0;  // 0: the longest up to max_position_embeddings that the KV cache holds
-  int64_t max_num_seqs = 64;              // running at once
+  int64_t max_model_len = 0;  // 0: the longest that the model knows and the KV cache holds
+  int64_t max_num_seqs = 64;  // running at once
   int64_t max_num_batched_tokens = 2048;  // token budget of a step; >= kChunkSize + max_num_seqs
   int64_t max_queue_len = 1024;           // waiting choices; further requests get kTooManyRequests
   int64_t kv_cache_memory_bytes = 0;  // 0: what fits in memory_utilization of free memory, <= 4 GiB
@@ -71,6 +70,7 @@ class Engine {
   virtual void abort(RequestId id) = 0;
 
   // The same for one choice of a request whose others go on (a stop string was found in its text).
+  // The choice reports kAbort once; choices that have ended are ignored.
   virtual void abort_choice(RequestId id, int32_t index) = 0;
 
   // Refuses new requests, lets running ones finish for up to `drain_seconds`, then aborts the rest

@@ -1,0 +1,24 @@
+// From a plan to what the model and the sampler take: packed rows, and for each row of logits how
+// to draw from it.
+#pragma once
+
+#include <vector>
+
+#include "engine/step_plan.h"
+#include "model/batch.h"
+#include "ops/sampling.h"
+
+namespace deltaserve {
+
+struct StepInput {
+  Batch batch;
+  // [R], row i for batch.logits_rows[i]: for each sequence of the plan first its prompt logprobs,
+  // then its new token. Pointers reach into the sequences and into `forced`.
+  std::vector<SamplingRow> rows;
+  std::vector<LogitBias> forced;  // the prompt tokens whose logprobs are wanted
+};
+
+// Overwrites `input`, keeping its memory. The plan's sequences hold the blocks of their new tokens.
+void build_step_input(const StepPlan& plan, StepInput& input);
+
+}  // namespace deltaserve

@@ -1,0 +1,282 @@
+// Steps, and what becomes of their results.
+#include "engine/engine_core.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "base/check.h"
+
+namespace deltaserve {
+namespace {
+
+uint64_t draw_seed() {
+  std::random_device device;
+  return (static_cast<uint64_t>(device()) << 32U) | device();
+}
+
+Error non_finite_error() {
+  return {ErrorCode::kInternal, "the model gave non-finite logits for this request", {}, {}};
+}
+
+TokenLogprob to_logprob(const SampledToken& sampled) {
+  return {.token = sampled.token, .logprob = sampled.logprob, .top = sampled.top};
+}
+
+}  // namespace
+
+EngineCore::EngineCore(const CoreOptions& options, ModelRunner& runner)
+    : vocab_size_(options.vocab_size),
+      max_num_seqs_(options.scheduler.max_num_seqs),
+      runner_(&runner),
+      blocks_(options.num_blocks),
+      slots_(options.num_state_slots),
+      scheduler_(options.scheduler, blocks_, slots_) {}
+
+void EngineCore::add(RequestId id, Request request) {
+  auto state = std::make_unique<RequestState>();
+  state->id = id;
+  state->request = std::move(request);
+  SamplingParams& sampling = state->request.sampling;
+  if (!sampling.seed) sampling.seed = draw_seed();
+  state->num_unfinished = sampling.n;
+  if (state->request.prompt_logprobs >= 0) {
+    state->prompt_logprobs.emplace_back(std::nullopt);
+    state->num_scored = 1;
+  }
+  for (int32_t i = 0; i < sampling.n; ++i) {
+    state->choices.push_back(
+        std::make_unique<Sequence>(*state, i, next_arrival_++, blocks_, vocab_size_));
+  }
+  const auto [entry, is_new] = requests_.try_emplace(id, std::move(state));
+  DS_CHECK(is_new, "a request id came twice");
+  for (const auto& sequence : entry->second->choices) scheduler_.add(*sequence);
+}
+
+void EngineCore::abort(RequestId id) {
+  const auto entry = requests_.find(id);
+  if (entry == requests_.end()) return;
+  for (const auto& sequence : entry->second->choices) {
+    if (sequence->status() != SequenceStatus::kFinished) {
+      end_choice(*sequence, FinishReason::kAbort);
+    }
+  }
+  forget_ended();
+}
+
+void EngineCore::abort_choice(RequestId id, int32_t index) {
+  const auto entry = requests_.find(id);
+  if (entry == requests_.end()) return;
+  const auto& choices = entry->second->choices;
+  if (index < 0 || static_cast<size_t>(index) >= choices.size()) return;
+  Sequence& sequence = *choices[static_cast<size_t>(index)];
+  if (sequence.status() == SequenceStatus::kFinished) return;
+  end_choice(sequence, FinishReason::kAbort);
+  forget_ended();
+}
+
+void EngineCore::abort_all() {
+  std::vector<RequestId> ids;
+  for (const auto& [id, request] : requests_) ids.push_back(id);
+  for (const RequestId id : ids) abort(id);
+}
+
+void EngineCore::fail_all(const Error& error) {
+  for (const auto& [id, request] : requests_) fail_request(*request, error);
+  forget_ended();
+}
+
+void EngineCore::step() {
+  ++totals_.num_steps;
+  try {
+    run_step();
+  } catch (const std::exception& e) {
+    fail_step(e.what());
+  } catch (...) {
+    fail_step("unknown exception");
+  }
+  forget_ended();
+}
+
+void EngineCore::run_step() {
+  planned_ = false;
+  scheduler_.plan(plan_);
+  planned_ = true;
+  totals_.num_preemptions += plan_.num_preemptions;
+  build_step_input(plan_, input_);
+  sampled_.assign(input_.rows.size(), SampledToken{});
+  runner_->run(input_.batch, input_.rows, sampled_);
+  commit_step();
+}
+
+void EngineCore::commit_step() {
+  const SampledToken* sampled = sampled_.data();
+  for (const ScheduledSequence& scheduled : plan_.sequences) {
+    // A sequence may have ended in this loop: another choice's failure ends the whole request.
+    if (scheduled.sequence->status() == SequenceStatus::kRunning) {
+      commit_sequence(scheduled, sampled);
+    }
+    sampled += scheduled.num_prompt_logprobs + (scheduled.samples ? 1 : 0);
+  }
+}
+
+void EngineCore::commit_sequence(const ScheduledSequence& scheduled, const SampledToken* sampled) {
+  Sequence& sequence = *scheduled.sequence;
+  sequence.mark_computed(scheduled.num_scheduled_tokens);
+  if (!commit_prompt_logprobs(scheduled, sampled)) return;
+  if (scheduled.samples) commit_token(sequence, sampled[scheduled.num_prompt_logprobs]);
+}
+
+bool EngineCore::commit_prompt_logprobs(const ScheduledSequence& scheduled,
+                                        const SampledToken* sampled) {
+  RequestState& request = scheduled.sequence->owner();
+  for (int32_t k = 0; k < scheduled.num_prompt_logprobs; ++k) {
+    if (!sampled[k].finite) {
+      fail_request(request, non_finite_error());
+      return false;
+    }
+    request.prompt_logprobs.emplace_back(to_logprob(sampled[k]));
+    ++request.num_scored;
+  }
+  return true;
+}
+
+void EngineCore::commit_token(Sequence& sequence, const SampledToken& sampled) {
+  RequestState& request = sequence.owner();
+  if (!sampled.finite) {
+    fail_request(request, non_finite_error());
+    return;
+  }
+  DS_CHECK(sampled.token >= 0 && sampled.token < vocab_size_);
+  sequence.append(sampled.token);
+  ++totals_.generation_tokens;
+  if (!std::exchange(request.prompt_counted, true)) totals_.prompt_tokens += sequence.prompt_len();
+  if (sequence.scores_prompt() && !request.prompt_logprobs.empty()) {
+    output_of(request).prompt_logprobs = std::exchange(request.prompt_logprobs, {});
+  }
+  ChoiceOutput& output = output_of(sequence);
+  output.token_ids.push_back(sampled.token);
+  if (request.request.sampling.num_logprobs >= 0) output.logprobs.push_back(to_logprob(sampled));
+  const std::optional<FinishReason> reason = sequence.sampler().finish_after(sampled.token);
+  if (!reason) return;
+  if (*reason == FinishReason::kStop) output.stop_token = sampled.token;
+  end_choice(sequence, *reason);
+}
+
+void EngineCore::fail_step(const std::string& reason) {
+  std::vector<Sequence*> involved;
+  if (planned_) {
+    for (const ScheduledSequence& scheduled : plan_.sequences) {
+      involved.push_back(scheduled.sequence);
+    }
+  } else {
+    // Planning itself broke: all that run were being planned, or else the first that waits.
+    involved.assign(scheduler_.running().begin(), scheduler_.running().end());
+    if (involved.empty() && scheduler_.first_waiting() != nullptr) {
+      involved.push_back(scheduler_.first_waiting());
+    }
+  }
+  scheduler_.recount_pools();
+  const Error error{ErrorCode::kInternal, fmt::format("the step failed: {}", reason), {}, {}};
+  for (Sequence* sequence : involved) fail_request(sequence->owner(), error);
+}
+
+void EngineCore::fail_request(RequestState& request, const Error& error) {
+  for (const auto& sequence : request.choices) {
+    if (sequence->status() == SequenceStatus::kFinished) continue;
+    output_of(*sequence).error = error;
+    end_choice(*sequence, FinishReason::kError);
+  }
+}
+
+void EngineCore::end_choice(Sequence& sequence, FinishReason reason) {
+  scheduler_.remove(sequence);
+  sequence.finish();
+  count_finish(reason);
+  output_of(sequence).finish_reason = reason;
+  RequestState& request = sequence.owner();
+  if (--request.num_unfinished > 0) return;
+  output_of(request).finished = true;
+  ended_.push_back(request.id);
+}
+
+void EngineCore::count_finish(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kStop:
+      ++totals_.requests_stop;
+      break;
+    case FinishReason::kLength:
+      ++totals_.requests_length;
+      break;
+    case FinishReason::kAbort:
+      ++totals_.requests_abort;
+      break;
+    case FinishReason::kError:
+      ++totals_.requests_error;
+      break;
+  }
+}
+
+void EngineCore::forget_ended() {
+  for (const RequestId id : ended_) requests_.erase(id);
+  ended_.clear();
+}
+
+RequestOutput& EngineCore::output_of(RequestState& request) {
+  if (request.output_round == output_round_) return outputs_[request.output_index];
+  request.output_round = output_round_;
+  request.output_index = outputs_.size();
+  RequestOutput& output = outputs_.emplace_back();
+  output.id = request.id;
+  output.num_prompt_tokens = static_cast<int64_t>(request.request.prompt_token_ids.size());
+  return output;
+}
+
+ChoiceOutput& EngineCore::output_of(Sequence& sequence) {
+  std::vector<ChoiceOutput>& choices = output_of(sequence.owner()).choices;
+  const auto found = std::ranges::find(choices, sequence.index(), &ChoiceOutput::index);
+  if (found != choices.end()) return *found;
+  ChoiceOutput& output = choices.emplace_back();
+  output.index = sequence.index();
+  return output;
+}
+
+std::vector<RequestOutput> EngineCore::take_outputs() {
+  ++output_round_;
+  return std::exchange(outputs_, {});
+}
+
+EngineStats EngineCore::stats() const {
+  EngineStats stats = totals_;
+  stats.num_running = static_cast<int64_t>(scheduler_.running().size());
+  stats.num_waiting = scheduler_.num_waiting();
+  if (blocks_.num_blocks() > 0) {
+    stats.kv_cache_usage = 1.0 - static_cast<double>(blocks_.num_free()) / blocks_.num_blocks();
+  }
+  return stats;
+}
+
+EngineSnapshot EngineCore::snapshot() const {
+  EngineSnapshot snapshot;
+  for (int32_t i = 0; i < blocks_.num_blocks(); ++i) {
+    snapshot.block_ref_counts.push_back(blocks_.ref_count(i));
+  }
+  for (int32_t i = 0; i < slots_.num_slots(); ++i) {
+    snapshot.slots_in_use.push_back(slots_.in_use(i) ? 1 : 0);
+  }
+  snapshot.num_free_blocks = blocks_.num_free();
+  snapshot.num_free_slots = slots_.num_free();
+  snapshot.num_running = static_cast<int64_t>(scheduler_.running().size());
+  snapshot.num_waiting = scheduler_.num_waiting();
+  snapshot.max_num_seqs = max_num_seqs_;
+  for (const auto& [id, request] : requests_) {
+    for (const auto& sequence : request->choices) {
+      snapshot.sequences.push_back(take_snapshot(*sequence));
+    }
+  }
+  return snapshot;
+}
+
+}  // namespace deltaserve

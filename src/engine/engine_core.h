@@ -1,0 +1,85 @@
+// The engine without its thread: requests in, steps, outputs out. One thread owns it. A step that
+// throws ends the requests that were in it with kInternal, gives back all they held and leaves
+// every other request as it was.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "cache/block_pool.h"
+#include "cache/state_pool.h"
+#include "engine/batch_builder.h"
+#include "engine/engine.h"
+#include "engine/invariants.h"
+#include "engine/model_runner.h"
+#include "engine/scheduler.h"
+
+namespace deltaserve {
+
+struct CoreOptions {
+  int32_t num_blocks = 0;
+  int32_t num_state_slots = 0;
+  int32_t vocab_size = 0;  // tokens that may be drawn
+  SchedulerOptions scheduler;
+};
+
+class EngineCore {
+ public:
+  // `runner` must outlive this.
+  EngineCore(const CoreOptions& options, ModelRunner& runner);
+
+  // A request that check_request accepts, under an id not used before. Draws its seed if it has
+  // none.
+  void add(RequestId id, Request request);
+  // Unknown ids and choices that have ended are ignored.
+  void abort(RequestId id);
+  void abort_choice(RequestId id, int32_t index);
+  void abort_all();
+  void fail_all(const Error& error);
+
+  bool has_work() const { return !requests_.empty(); }
+  void step();
+
+  // What happened since the last call, at most one entry a request.
+  std::vector<RequestOutput> take_outputs();
+  int64_t num_waiting() const { return scheduler_.num_waiting(); }
+  EngineStats stats() const;
+  EngineSnapshot snapshot() const;
+
+ private:
+  void run_step();
+  void commit_step();
+  void commit_sequence(const ScheduledSequence& scheduled, const SampledToken* sampled);
+  bool commit_prompt_logprobs(const ScheduledSequence& scheduled, const SampledToken* sampled);
+  void commit_token(Sequence& sequence, const SampledToken& sampled);
+  void fail_step(const std::string& reason);
+  void fail_request(RequestState& request, const Error& error);
+  void end_choice(Sequence& sequence, FinishReason reason);
+  void count_finish(FinishReason reason);
+  void forget_ended();
+  RequestOutput& output_of(RequestState& request);
+  ChoiceOutput& output_of(Sequence& sequence);
+
+  int32_t vocab_size_;
+  int64_t max_num_seqs_;
+  ModelRunner* runner_;
+  BlockPool blocks_;
+  StatePool slots_;
+  Scheduler scheduler_;
+  uint64_t next_arrival_ = 0;
+  std::unordered_map<RequestId, std::unique_ptr<RequestState>> requests_;
+  std::vector<RequestId> ended_;  // forgotten at the end of the call that ended them
+
+  bool planned_ = false;  // this step's plan_ is whole
+  StepPlan plan_;
+  StepInput input_;
+  std::vector<SampledToken> sampled_;
+
+  std::vector<RequestOutput> outputs_;
+  uint64_t output_round_ = 1;
+  EngineStats totals_;  // counters only
+};
+
+}  // namespace deltaserve

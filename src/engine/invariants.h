@@ -1,0 +1,42 @@
+// What must hold between two steps, as a function over a snapshot: every block and slot is owned
+// exactly as often as it is counted, none is lost, and lengths fit together. Tests call it after
+// every step.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/sequence.h"
+
+namespace deltaserve {
+
+struct SequenceSnapshot {
+  RequestId request = 0;
+  int32_t index = 0;
+  SequenceStatus status = SequenceStatus::kWaiting;
+  int64_t prompt_len = 0;
+  int64_t num_tokens = 0;
+  int64_t num_computed = 0;
+  std::vector<int32_t> blocks;
+  std::optional<int32_t> slot;
+};
+
+SequenceSnapshot take_snapshot(const Sequence& sequence);
+
+struct EngineSnapshot {
+  std::vector<int32_t> block_ref_counts;  // [num_blocks]
+  int32_t num_free_blocks = 0;
+  std::vector<uint8_t> slots_in_use;  // [num_state_slots]
+  int32_t num_free_slots = 0;
+  int64_t num_running = 0;  // as the scheduler counts
+  int64_t num_waiting = 0;
+  int64_t max_num_seqs = 0;
+  std::vector<SequenceSnapshot> sequences;  // of all requests, finished choices included
+};
+
+// The first thing that is wrong, in words; none if all is well.
+std::optional<std::string> find_violation(const EngineSnapshot& snapshot);
+
+}  // namespace deltaserve

@@ -1,0 +1,27 @@
+// Runs one step on a device: the forward pass, then a draw from each row of logits. An interface,
+// so that scheduler and engine are tested without a model.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "model/batch.h"
+#include "model/model.h"
+#include "ops/sampling.h"
+
+namespace deltaserve {
+
+class ModelRunner {
+ public:
+  virtual ~ModelRunner() = default;
+
+  // `rows` and `sampled` are as long as batch.logits_rows. Throws if the device fails; the caches
+  // of the batch's sequences are then undefined, all others untouched.
+  virtual void run(const Batch& batch, std::span<const SamplingRow> rows,
+                   std::span<SampledToken> sampled) = 0;
+};
+
+// `model` is allocated and must outlive the runner. Tokens are drawn below `sampling_vocab_size`.
+std::unique_ptr<ModelRunner> make_model_runner(Model& model, int64_t sampling_vocab_size);
+
+}  // namespace deltaserve

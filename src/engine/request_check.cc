@@ -1,0 +1,63 @@
+// Lengths first, since they are what clients get wrong; then every token id that would index
+// memory.
+#include "engine/request_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace deltaserve {
+namespace {
+
+Result<void> check_lengths(const Request& request, const RequestLimits& limits) {
+  const auto prompt_len = static_cast<int64_t>(request.prompt_token_ids.size());
+  const int64_t max_tokens = request.sampling.max_tokens;
+  if (prompt_len == 0) return invalid("the prompt is empty: send at least one token", "prompt");
+  if (max_tokens < 1) return invalid("max_tokens must be at least 1", "max_tokens");
+  if (prompt_len >= limits.max_model_len) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("the prompt has {} tokens and leaves no room for an answer: this model "
+                            "is served with a context of {} tokens",
+                            prompt_len, limits.max_model_len),
+                "prompt", "context_length_exceeded");
+  }
+  if (max_tokens > limits.max_model_len - prompt_len) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("the prompt has {} tokens and max_tokens is {}: together they exceed "
+                            "the context of {} tokens, so max_tokens can be at most {}",
+                            prompt_len, max_tokens, limits.max_model_len,
+                            limits.max_model_len - prompt_len),
+                "max_tokens", "context_length_exceeded");
+  }
+  return {};
+}
+
+Result<void> check_token_ids(const Request& request, const RequestLimits& limits) {
+  const auto outside = [&limits](int32_t token) { return token < 0 || token >= limits.vocab_size; };
+  const auto bad = std::ranges::find_if(request.prompt_token_ids, outside);
+  if (bad != request.prompt_token_ids.end()) {
+    return invalid(fmt::format("prompt token id {} is not in the vocabulary of {} tokens", *bad,
+                               limits.vocab_size),
+                   "prompt");
+  }
+  for (const LogitBias& bias : request.sampling.logit_bias) {
+    if (!outside(bias.token)) continue;
+    return invalid(fmt::format("logit_bias token id {} is not in the vocabulary of {} tokens",
+                               bias.token, limits.vocab_size),
+                   "logit_bias");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_request(const Request& request, const RequestLimits& limits) {
+  const int32_t n = request.sampling.n;
+  if (n < 1 || n > limits.max_choices) {
+    return invalid(fmt::format("n must be between 1 and {}", limits.max_choices), "n");
+  }
+  if (Result<void> lengths = check_lengths(request, limits); !lengths) return lengths;
+  return check_token_ids(request, limits);
+}
+
+}  // namespace deltaserve

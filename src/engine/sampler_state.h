@@ -1,0 +1,45 @@
+// What sampling remembers of one sequence between its tokens: how often each token occurred (for
+// the penalties), which tokens may not come yet, and the seed. Kept incrementally, so that a step
+// costs the same after ten tokens and after ten thousand.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/request.h"
+#include "ops/sampling.h"
+
+namespace deltaserve {
+
+class SamplerState {
+ public:
+  // `request` must outlive this and have a seed; choice i draws with seed + i. Token ids in it lie
+  // in [0, vocab_size), except stop tokens, which may lie anywhere.
+  SamplerState(const Request& request, int32_t choice, int32_t vocab_size);
+
+  // How to draw the next token. Its pointers are valid until the next record() or destruction.
+  SamplingRow next_row() const;
+
+  // A token was drawn and is now part of the output.
+  void record(int32_t token);
+
+  // Whether the output ends with `token`, the stop tokens being kStop and max_tokens kLength.
+  std::optional<FinishReason> finish_after(int32_t token) const;
+
+ private:
+  bool is_stop_token(int32_t token) const;
+  void count_prompt();
+
+  const Request* request_;
+  uint64_t seed_;
+  int64_t num_output_ = 0;
+  bool counts_prompt_;
+  bool counts_output_;
+  std::vector<TokenCount> counts_;
+  std::unordered_map<int32_t, size_t> count_index_;  // token to its place in counts_
+  std::vector<int32_t> banned_;                      // while num_output_ < min_tokens
+};
+
+}  // namespace deltaserve

@@ -1,0 +1,80 @@
+// Decides what each step computes. Decodes come first: every running sequence that has one token to
+// compute gets it, whatever else waits. The rest of the token budget goes to prompts (and to output
+// tokens that a preempted sequence replays) in rank order, first of running, then of waiting ones.
+//
+// A prompt is cut only at absolute multiples of kChunkSize and at its end, so that its bits do not
+// depend on the schedule; a piece that does not fit the budget waits for the next step, and prompts
+// behind it wait with it. A sequence is admitted by arithmetic: a state slot is free and so are the
+// blocks of all its known tokens, beside those that admitted prompts still need. When blocks run
+// out the last in rank is preempted. The first in rank is never preempted and moves on every step,
+// so every sequence that fits alone comes to its end.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "cache/block_pool.h"
+#include "cache/state_pool.h"
+#include "engine/sequence.h"
+#include "engine/step_plan.h"
+
+namespace deltaserve {
+
+struct SchedulerOptions {
+  int64_t max_num_seqs = 0;
+  int64_t max_num_batched_tokens = 0;  // >= kChunkSize + max_num_seqs
+};
+
+// Rows of logits that a step gives to prompt logprobs at most: one chunk, because a row is as wide
+// as the vocabulary (1 MB at 248k tokens) and all rows are reserved at start.
+inline constexpr int32_t kMaxPromptLogprobRows = kChunkSize;
+
+class Scheduler {
+ public:
+  // The pools must outlive this.
+  Scheduler(const SchedulerOptions& options, BlockPool& blocks, StatePool& slots);
+
+  // The sequence must live until remove(). Its num_tokens() must fit the block pool to its end.
+  void add(Sequence& sequence);
+  // Forgets a sequence; what it owns is released by Sequence::finish.
+  void remove(Sequence& sequence);
+
+  // Plans the next step and reserves what it needs. `plan` is overwritten. Not empty if there is
+  // any sequence.
+  void plan(StepPlan& plan);
+
+  std::span<Sequence* const> running() const { return running_; }  // in rank order
+  Sequence* first_waiting() const { return waiting_.empty() ? nullptr : *waiting_.begin(); }
+  int64_t num_waiting() const { return static_cast<int64_t>(waiting_.size()); }
+
+  // Counts anew what the running sequences own: see BlockPool::recount.
+  void recount_pools();
+
+ private:
+  struct RankLess {
+    bool operator()(const Sequence* a, const Sequence* b) const { return a->ranks_before(*b); }
+  };
+  struct Budget {
+    int64_t tokens = 0;         // left in this step
+    int64_t decodes = 0;        // of them, for decodes not yet planned
+    int32_t logprob_rows = 0;   // left in this step
+    bool prompts_wait = false;  // a prompt did not fit: those behind it wait too
+  };
+
+  void plan_running(Budget& budget, StepPlan& plan);
+  void plan_waiting(Budget& budget, StepPlan& plan);
+  ScheduledSequence next_piece(Sequence& sequence, const Budget& budget) const;
+  bool reserve(Sequence& sequence, int64_t num_tokens, Budget& budget, StepPlan& plan);
+  bool can_admit(const Sequence& sequence, int64_t promised_blocks) const;
+  static void schedule(const ScheduledSequence& piece, Budget& budget, StepPlan& plan);
+
+  SchedulerOptions options_;
+  BlockPool* blocks_;
+  StatePool* slots_;
+  std::vector<Sequence*> running_;  // in rank order
+  std::set<Sequence*, RankLess> waiting_;
+};
+
+}  // namespace deltaserve

@@ -1,0 +1,101 @@
+// One choice of a request on its way through the engine: its tokens, how many of them the caches
+// hold, and the blocks and the state slot that hold them. `RequestState` is what the choices of a
+// request share.
+//
+// The tokens of a sequence are its prompt, computed in chunks, and its output, computed one by one
+// ("recurrent"). The last output token has been drawn but not yet computed. A preempted sequence
+// has computed nothing and runs the same rows in the same two ways again, so that its bits are the
+// same.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "cache/block_table.h"
+#include "cache/state_pool.h"
+#include "engine/request.h"
+#include "engine/sampler_state.h"
+
+namespace deltaserve {
+
+class Sequence;
+
+enum class SequenceStatus : uint8_t {
+  kWaiting,    // not admitted yet
+  kRunning,    // owns a state slot and blocks
+  kPreempted,  // lost both, will be computed again
+  kFinished,
+};
+
+struct RequestState {
+  RequestId id = 0;
+  Request request;
+  std::vector<std::unique_ptr<Sequence>> choices;  // [n]
+  int32_t num_unfinished = 0;
+  bool prompt_counted = false;  // in EngineStats::prompt_tokens
+  // Entry i belongs to prompt token i; sent, and emptied, when it is as long as the prompt.
+  std::vector<std::optional<TokenLogprob>> prompt_logprobs;
+  int64_t num_scored = 0;  // prompt tokens that have had their entry, the empty first one included
+  // Where this request's part of the outputs being collected stands, valid in that round only.
+  size_t output_index = 0;
+  uint64_t output_round = 0;
+};
+
+class Sequence {
+ public:
+  // `arrival` grows with every sequence of the engine. `owner` and `blocks` must outlive this.
+  Sequence(RequestState& owner, int32_t index, uint64_t arrival, BlockPool& blocks,
+           int32_t vocab_size);
+
+  RequestState& owner() const { return *owner_; }
+  const Request& request() const { return owner_->request; }
+  int32_t index() const { return index_; }
+  SequenceStatus status() const { return status_; }
+  // The order of service: priority, then first come, first served.
+  bool ranks_before(const Sequence& other) const {
+    return std::tuple(request().priority, arrival_) <
+           std::tuple(other.request().priority, other.arrival_);
+  }
+
+  int64_t prompt_len() const { return static_cast<int64_t>(request().prompt_token_ids.size()); }
+  int64_t num_tokens() const { return prompt_len() + static_cast<int64_t>(output_.size()); }
+  int64_t num_computed() const { return num_computed_; }
+  bool in_prompt() const { return num_computed_ < prompt_len(); }
+  int32_t token(int64_t i) const;
+  // M-RoPE coordinates (T, H, W) of token i; the three are equal for text.
+  std::array<int32_t, 3> position(int64_t i) const;
+
+  BlockTable& table() { return table_; }
+  const BlockTable& table() const { return table_; }
+  const std::optional<StateSlot>& slot() const { return slot_; }
+  SamplerState& sampler() { return sampler_; }
+  const SamplerState& sampler() const { return sampler_; }
+
+  // Whether this choice computes the prompt's logprobs for its request.
+  bool scores_prompt() const { return index_ == 0 && request().prompt_logprobs >= 0; }
+
+  void admit(StateSlot slot);
+  void preempt();
+  void finish();
+  void mark_computed(int64_t num_new_tokens);
+  void append(int32_t token);  // drawn by the sampler
+
+ private:
+  void release();
+
+  RequestState* owner_;
+  int32_t index_;
+  uint64_t arrival_;
+  SequenceStatus status_ = SequenceStatus::kWaiting;
+  std::vector<int32_t> output_;
+  int64_t num_computed_ = 0;
+  BlockTable table_;
+  std::optional<StateSlot> slot_;
+  SamplerState sampler_;
+};
+
+}  // namespace deltaserve
