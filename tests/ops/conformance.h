@@ -20,7 +20,7 @@ struct BackendCase {
   int32_t threads = 2;
 };
 
-// "amx_bfloat16": the parameter's name in test output.
+// "avx512_bfloat16": the parameter's name in test output.
 std::string case_name(const BackendCase& backend_case);
 
 // Every instruction set of this machine x {float32, bfloat16}.
