@@ -16,8 +16,7 @@ std::string case_name(const BackendCase& backend_case) {
 
 std::vector<BackendCase> all_cpu_cases() {
   std::vector<BackendCase> cases;
-  for (const CpuIsa isa :
-       {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kAvx512Bf16, CpuIsa::kAmx}) {
+  for (const CpuIsa isa : kCpuIsas) {
     for (const DType x_dtype : {DType::kF32, DType::kBF16}) {
       const CpuOptions options{.compute_dtype = x_dtype, .threads = 1, .isa = isa};
       if (make_cpu_backend(options).has_value()) {

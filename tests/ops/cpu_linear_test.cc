@@ -1,0 +1,216 @@
+// linear and gate_up_silu of the CPU backend against sums in double, on every instruction set of
+// the machine; and that a row's bits depend on that row alone.
+#include <cmath>
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "backends/cpu/cpu_context.h"
+#include "backends/cpu/matrix_ops.h"
+#include "cpu_test_util.h"
+
+namespace deltaserve {
+namespace {
+
+struct Shape {
+  int64_t M;
+  int64_t N;
+  int64_t K;
+};
+
+const Shape kShapes[] = {{1, 1, 1},    {2, 5, 3},     {3, 32, 32},   {5, 33, 48},  {12, 64, 64},
+                         {13, 48, 96}, {17, 100, 31}, {40, 257, 80}, {70, 96, 600}};
+
+struct Linear {
+  CpuContext context;
+  std::unique_ptr<LinearWeight> weight;
+
+  Linear(DType x, CpuIsa isa, int32_t threads, const OwnedTensor& w) : context(x, isa, threads) {
+    weight = make_cpu_linear(context, {&w.view, 1}).value();
+  }
+
+  std::vector<std::byte> run(int64_t M, const std::byte* x, bool out_float = false) {
+    const DType out_dtype = out_float ? DType::kF32 : context.compute_dtype;
+    std::vector<std::byte> out(static_cast<size_t>(M * weight->N * dtype_size(out_dtype)));
+    cpu_linear(context, {.M = M,
+                         .x = x,
+                         .x_stride = weight->K,
+                         .weight = weight.get(),
+                         .out = out.data(),
+                         .out_stride = weight->N,
+                         .out_float = out_float});
+    return out;
+  }
+};
+
+std::vector<double> exact_product(const std::vector<float>& x, const std::vector<float>& w,
+                                  const Shape& s) {
+  std::vector<double> out(static_cast<size_t>(s.M * s.N));
+  for (int64_t m = 0; m < s.M; ++m) {
+    for (int64_t n = 0; n < s.N; ++n) {
+      double sum = 0.0;
+      for (int64_t k = 0; k < s.K; ++k) {
+        sum += static_cast<double>(x[static_cast<size_t>(m * s.K + k)]) *
+               w[static_cast<size_t>(n * s.K + k)];
+      }
+      out[static_cast<size_t>(m * s.N + n)] = sum;
+    }
+  }
+  return out;
+}
+
+class CpuLinear : public testing::TestWithParam<CpuIsa> {};
+
+TEST_P(CpuLinear, MatchesDoubleSums) {
+  for (const DType x_dtype : {DType::kF32, DType::kBF16}) {
+    for (const DType w_dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+      for (const Shape& s : kShapes) {
+        const auto x = random_values(static_cast<size_t>(s.M * s.K), 1);
+        const auto w = random_values(static_cast<size_t>(s.N * s.K), 2);
+        const OwnedTensor w_tensor(w_dtype, {s.N, s.K}, w);
+        Linear linear(x_dtype, GetParam(), 2, w_tensor);
+        const auto out = from_x(DType::kF32, linear.run(s.M, to_x(x_dtype, x).data(), true));
+        const auto expected = exact_product(x, w, s);
+        for (size_t i = 0; i < expected.size(); ++i) {
+          ASSERT_NEAR(out[i], expected[i], 2e-6 * static_cast<double>(s.K))
+              << s.M << "x" << s.N << "x" << s.K << " at " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(CpuLinear, RoundsToBf16Once) {
+  const Shape s{7, 70, 64};
+  const auto x = to_x(DType::kBF16, random_values(static_cast<size_t>(s.M * s.K), 3));
+  const OwnedTensor w(DType::kBF16, {s.N, s.K}, random_values(static_cast<size_t>(s.N * s.K), 4));
+  Linear linear(DType::kBF16, GetParam(), 2, w);
+  const auto wide = from_x(DType::kF32, linear.run(s.M, x.data(), true));
+  EXPECT_EQ(linear.run(s.M, x.data()), to_x(DType::kBF16, wide));
+}
+
+// The row under test stands at different places of batches of different sizes.
+TEST_P(CpuLinear, RowBitsDependOnTheRowOnly) {
+  const int64_t N = 200;
+  const int64_t K = 1312;    // several K blocks and an uneven last one
+  const int64_t rows = 600;  // more than one row block
+  for (const DType x_dtype : {DType::kF32, DType::kBF16}) {
+    const auto x = to_x(x_dtype, random_values(static_cast<size_t>(rows * K), 5));
+    const OwnedTensor w(DType::kBF16, {N, K}, random_values(static_cast<size_t>(N * K), 6, 0.37F));
+    Linear one(x_dtype, GetParam(), 1, w);
+    const auto row_bytes = static_cast<size_t>(K * dtype_size(x_dtype));
+    const auto all = one.run(rows, x.data(), true);
+    const size_t out_bytes = static_cast<size_t>(N) * sizeof(float);
+    for (const int64_t M : {1, 2, 3, 7, 12, 13, 16, 64, 600}) {
+      for (const int32_t threads : {1, 2, 3}) {
+        Linear other(x_dtype, GetParam(), threads, w);
+        const int64_t first = rows - M;
+        const auto out = other.run(M, x.data() + static_cast<size_t>(first) * row_bytes, true);
+        ASSERT_EQ(0, std::memcmp(out.data(), all.data() + static_cast<size_t>(first) * out_bytes,
+                                 out.size()))
+            << "M " << M << ", threads " << threads;
+      }
+    }
+  }
+}
+
+TEST_P(CpuLinear, StacksPartsAndRespectsStrides) {
+  const int64_t K = 64;
+  const auto a = random_values(static_cast<size_t>(20 * K), 7);
+  const auto b = random_values(static_cast<size_t>(30 * K), 8);
+  const OwnedTensor part_a(DType::kBF16, {20, K}, a);
+  const OwnedTensor part_b(DType::kBF16, {30, K}, b);
+  CpuContext context(DType::kF32, GetParam(), 2);
+  const std::vector<TensorView> parts = {part_a.view, part_b.view};
+  const auto weight = make_cpu_linear(context, parts).value();
+  ASSERT_EQ(weight->N, 50);
+  const int64_t x_stride = 100;
+  const int64_t out_stride = 64;
+  const auto x = random_values(static_cast<size_t>(4 * x_stride), 9);
+  std::vector<float> out(static_cast<size_t>(4 * out_stride), -7.0F);
+  cpu_linear(context, {.M = 4,
+                       .x = x.data(),
+                       .x_stride = x_stride,
+                       .weight = weight.get(),
+                       .out = out.data(),
+                       .out_stride = out_stride});
+  for (int64_t m = 0; m < 4; ++m) {
+    for (int64_t n = 0; n < out_stride; ++n) {
+      const float value = out[static_cast<size_t>(m * out_stride + n)];
+      if (n >= 50) {
+        ASSERT_EQ(value, -7.0F) << "written beyond N";
+        continue;
+      }
+      const float* row =
+          n < 20 ? &a[static_cast<size_t>(n * K)] : &b[static_cast<size_t>((n - 20) * K)];
+      double sum = 0.0;
+      for (int64_t k = 0; k < K; ++k) {
+        sum += static_cast<double>(x[static_cast<size_t>(m * x_stride + k)]) * row[k];
+      }
+      ASSERT_NEAR(value, sum, 1e-4);
+    }
+  }
+}
+
+TEST_P(CpuLinear, GateUpIsSiluOfGateTimesUp) {
+  for (const DType x_dtype : {DType::kF32, DType::kBF16}) {
+    for (const Shape& s : {Shape{1, 16, 32}, Shape{5, 40, 48}, Shape{30, 96, 320}}) {
+      const auto x = random_values(static_cast<size_t>(s.M * s.K), 10);
+      const auto gate = random_values(static_cast<size_t>(s.N * s.K), 11);
+      const auto up = random_values(static_cast<size_t>(s.N * s.K), 12);
+      const OwnedTensor gate_tensor(DType::kBF16, {s.N, s.K}, gate);
+      const OwnedTensor up_tensor(DType::kBF16, {s.N, s.K}, up);
+      CpuContext context(x_dtype, GetParam(), 2);
+      const auto weight = make_cpu_gate_up(context, gate_tensor.view, up_tensor.view).value();
+      std::vector<std::byte> out(static_cast<size_t>(s.M * s.N * dtype_size(x_dtype)));
+      const auto x_bytes = to_x(x_dtype, x);
+      cpu_gate_up_silu(context, {.M = s.M,
+                                 .x = x_bytes.data(),
+                                 .x_stride = s.K,
+                                 .weight = weight.get(),
+                                 .out = out.data(),
+                                 .out_stride = s.N});
+      const auto values = from_x(x_dtype, out);
+      const auto g = exact_product(x, gate, s);
+      const auto u = exact_product(x, up, s);
+      const double relative = x_dtype == DType::kF32 ? 1e-6 : 1.0 / 256;
+      for (size_t i = 0; i < values.size(); ++i) {
+        const double expected = g[i] / (1.0 + std::exp(-g[i])) * u[i];
+        ASSERT_NEAR(values[i], expected, relative * std::abs(expected) + 1e-4);
+      }
+    }
+  }
+}
+
+TEST(CpuLinearAcrossIsas, Bf16ProductsAreTheSameBits) {
+  const int64_t M = 20;
+  const int64_t N = 64;
+  const int64_t K = 720;
+  const auto x = to_x(DType::kBF16, random_values(static_cast<size_t>(M * K), 13, 0.71F));
+  const OwnedTensor w(DType::kBF16, {N, K}, random_values(static_cast<size_t>(N * K), 14, 0.37F));
+  std::optional<std::vector<std::byte>> first;
+  for (const CpuIsa isa : machine_isas()) {
+    const auto out = Linear(DType::kBF16, isa, 2, w).run(M, x.data(), true);
+    if (!first) {
+      first = out;
+    }
+    EXPECT_EQ(out, *first) << cpu_isa_name(isa);
+  }
+}
+
+TEST(CpuLinearErrors, RefusesWhatNoKernelServes) {
+  CpuContext context(DType::kF32, CpuIsa::kPortable, 1);
+  OwnedTensor w(DType::kF32, {4, 8}, std::vector<float>(32));
+  w.view.dtype = DType::kI8;
+  EXPECT_FALSE(make_cpu_linear(context, {&w.view, 1}).has_value());
+  w.view.dtype = DType::kF32;
+  w.view.shape = {32};
+  EXPECT_FALSE(make_cpu_linear(context, {&w.view, 1}).has_value());
+  EXPECT_FALSE(make_cpu_linear(context, {}).has_value());
+}
+
+INSTANTIATE_TEST_SUITE_P(Isas, CpuLinear, testing::ValuesIn(machine_isas()),
+                         [](const auto& isa) { return std::string(cpu_isa_name(isa.param)); });
+
+}  // namespace
+}  // namespace deltaserve
