@@ -32,7 +32,8 @@ struct MatrixKernels {
   const char* name = nullptr;
 };
 
-// One strip (32 value columns) of one head of the gated delta rule, one token.
+// One strip (32 value columns) of one head of the gated delta rule, one token:
+// m = Sᵀk; d = beta (v - decay m); out = Sᵀq of the new state; S = decay S + k dᵀ.
 struct DeltaRuleStep {
   float* state = nullptr;    // [dk][32]
   const float* q = nullptr;  // [dk] normalised and scaled
@@ -44,6 +45,8 @@ struct DeltaRuleStep {
   float beta = 0.0F;
   float kq = 0.0F;  // k · q
 };
+
+inline constexpr int64_t kSolveRows = 16;  // rows of a block of the forward substitution
 
 struct CpuKernels {
   const char* name = nullptr;
@@ -60,8 +63,23 @@ struct CpuKernels {
   // c holds 16 gate and 16 up columns: c[rows][0..16) = silu(gate) * up, in place.
   void (*silu_mul)(float* c, int64_t rows) = nullptr;
 
+  // Parts of the gated delta rule; c is always [rows][32].
   void (*delta_rule_step)(const DeltaRuleStep& step) = nullptr;
+  // c[r] *= factor[r].
+  void (*scale_rows)(float* c, int64_t rows, const float* factor) = nullptr;
+  // c[r] = beta[r] * (v[r] - decay[r] * c[r]).
+  void (*delta_residual)(float* c, int64_t rows, const float* v, const float* decay,
+                         const float* beta) = nullptr;
+  // kSolveRows rows: c[i] += sum over j < i of a[i * kSolveRows + j] * c[j], i ascending.
+  void (*solve_block)(float* c, const float* a) = nullptr;
+
+  // Vectors of any length.
   void (*exp)(float* x, int64_t count) = nullptr;  // in place, 2 ulp, 0 below -87.3
+  float (*dot)(const float* a, const float* b, int64_t count) = nullptr;
+  void (*scale)(float* x, int64_t count, float factor) = nullptr;
+  void (*axpy)(float* y, const float* x, int64_t count, float factor) = nullptr;  // y += factor x
+  void (*widen)(const uint16_t* bf16, int64_t count, float* out) = nullptr;
+  void (*narrow)(const float* x, int64_t count, uint16_t* bf16) = nullptr;  // nearest even
 };
 
 }  // namespace deltaserve

@@ -1,0 +1,106 @@
+// causal_conv1d: depthwise convolution of width 4 and SiLU. Channels lie in vectors, tokens follow
+// one another with the last three inputs in registers; a task is a sequence's strip of channels. A
+// token's bits are the same in prefill and in decode.
+#include "backends/cpu/row_ops.h"
+#include "backends/cpu/simd_targets.h"
+#include "backends/cpu/threads.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/causal_conv1d.cc"
+#include <hwy/foreach_target.h>
+
+#include "backends/cpu/simd_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace deltaserve {
+namespace HWY_NAMESPACE {
+
+// The taps of Lanes(d) channels: weight is [C, 4].
+template <class D>
+HWY_INLINE void load_taps(D d, const float* weight, hn::Vec<D> (&taps)[4]) {
+  hn::LoadInterleaved4(d, weight, taps[0], taps[1], taps[2], taps[3]);
+}
+
+HWY_INLINE void load_taps(OneF32 d, const float* weight, hn::Vec<OneF32> (&taps)[4]) {
+  for (int j = 0; j < 4; ++j) {
+    taps[j] = hn::Set(d, weight[j]);
+  }
+}
+
+// Tokens [begin, end) of one sequence, channels [c, c + Lanes(d)); `fresh`: the state counts as
+// zero.
+template <typename X, class D>
+HWY_INLINE void conv_lanes(const CausalConv1dArgs& args, D d, float* state, int64_t c,
+                           int64_t begin, int64_t end, bool fresh) {
+  hn::Vec<D> taps[4];
+  load_taps(d, args.weight + c * 4, taps);
+  hn::Vec<D> last[3] = {hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+  for (int i = 0; i < 3 && !fresh; ++i) {
+    last[i] = hn::LoadU(d, state + i * args.C + c);
+  }
+  const X* x = static_cast<const X*>(args.x) + c;
+  X* out = static_cast<X*>(args.out) + c;
+  for (int64_t t = begin; t < end; ++t) {
+    const auto now = load_x(d, x + t * args.x_stride);
+    auto sum = hn::Mul(taps[0], last[0]);
+    sum = hn::MulAdd(taps[1], last[1], sum);
+    sum = hn::MulAdd(taps[2], last[2], sum);
+    sum = hn::MulAdd(taps[3], now, sum);
+    store_x(d, silu(d, sum), out + t * args.out_stride);
+    last[0] = last[1];
+    last[1] = last[2];
+    last[2] = now;
+  }
+  for (int i = 0; i < 3; ++i) {
+    hn::StoreU(last[i], d, state + i * args.C + c);
+  }
+}
+
+// Channels [first, last) of sequence s, in tiles of tokens: a vector covers only a part of a cache
+// line of a row, so the lines of a tile must stay in L1 until all vectors have passed.
+void conv_strip(const CausalConv1dArgs& args, DType x_dtype, int64_t s, int64_t first,
+                int64_t last) {
+  constexpr int64_t kTile = 16;
+  const BatchView& batch = *args.batch;
+  const int64_t begin = batch.cu_seqlens[s];
+  const int64_t end = batch.cu_seqlens[s + 1];
+  float* state = args.conv_state + batch.state_slots[s] * 3 * args.C;
+  for (int64_t t = begin; t < end; t += kTile) {
+    const int64_t tile_end = t + kTile < end ? t + kTile : end;
+    const bool fresh = t == begin && batch.context_lens[s] == 0;
+    for_each_vector(last - first, [&](auto d, int64_t i) HWY_ATTR {
+      if (x_dtype == DType::kF32) {
+        conv_lanes<float>(args, d, state, first + i, t, tile_end, fresh);
+      } else {
+        conv_lanes<uint16_t>(args, d, state, first + i, t, tile_end, fresh);
+      }
+    });
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace deltaserve
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace deltaserve {
+
+void cpu_causal_conv1d(CpuContext& context, const CausalConv1dArgs& args) {
+  const auto strip = DS_SIMD_FUNCTION(context.isa, conv_strip);
+  // 256 channels: whole cache lines of X, and enough strips (24 for the smallest model) for a team.
+  constexpr int64_t kStrip = 256;
+  const int64_t strips = (args.C + kStrip - 1) / kStrip;
+  // A strip of one token takes about 0.2 us: a decode step needs several a thread.
+  const int64_t grain = args.batch->max_query_len >= 16 ? 1 : 8;
+  parallel_for(context.threads, args.batch->num_seqs * strips, grain,
+               [&](int64_t begin, int64_t end, int32_t /*thread*/) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   const int64_t first = i % strips * kStrip;
+                   const int64_t last = first + kStrip < args.C ? first + kStrip : args.C;
+                   strip(args, context.compute_dtype, i / strips, first, last);
+                 }
+               });
+}
+
+}  // namespace deltaserve
+#endif

@@ -1,0 +1,12 @@
+// Kernels for AVX2 with FMA: bfloat16 weights widened by a shift and a mask.
+#include "backends/cpu/isa/tables.h"
+#include "backends/cpu/isa/vec_avx2.h"
+// The code over Vec follows its definition.
+#include "backends/cpu/isa/table_impl.h"
+
+namespace deltaserve {
+
+constexpr CpuKernels kAvx2Kernels =
+    vec_kernels("avx2", "avx2 bf16 widened + FMA", "avx2 f32 x bf16 FMA", "avx2 f32 FMA");
+
+}  // namespace deltaserve

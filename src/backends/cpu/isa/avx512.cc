@@ -1,0 +1,12 @@
+// Kernels for AVX-512 (F, BW, DQ, VL) without bfloat16 instructions.
+#include "backends/cpu/isa/tables.h"
+#include "backends/cpu/isa/vec_avx512.h"
+// The code over Vec follows its definition.
+#include "backends/cpu/isa/table_impl.h"
+
+namespace deltaserve {
+
+constexpr CpuKernels kAvx512Kernels =
+    vec_kernels("avx512", "avx512 bf16 widened + FMA", "avx512 f32 x bf16 FMA", "avx512 f32 FMA");
+
+}  // namespace deltaserve

@@ -1,0 +1,167 @@
+// Matrix kernels over Vec: a tile of rows times one weight panel. Included once by the file of each
+// instruction set, after its vec_*.h.
+//
+// bf16 panel: per 32 of K two tiles of [16 k-pairs][16 columns][2]; float32 panel: [k][32].
+#pragma once
+
+#include <cstring>
+
+#include "backends/cpu/isa/kernel_table.h"
+
+namespace deltaserve {
+namespace {
+
+constexpr int kVecs = static_cast<int>(kPanelColumns) / kLanes;
+
+// What to prefetch meanwhile: the panel itself (already there, so free) if nothing was asked for.
+inline const char* prefetch_start(const GemmTile& tile) {
+  return static_cast<const char*>(tile.prefetch != nullptr ? tile.prefetch : tile.panel);
+}
+
+template <int R>
+struct Accumulators {
+  Vec v[R][kVecs];
+
+  void start(const GemmTile& tile) {
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int j = 0; j < kVecs; ++j) {
+        v[r][j] = tile.accumulate ? vec_load(tile.c + r * kPanelColumns + j * kLanes) : vec_zero();
+      }
+    }
+  }
+
+  void finish(const GemmTile& tile) const {
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int j = 0; j < kVecs; ++j) {
+        vec_store(tile.c + r * kPanelColumns + j * kLanes, v[r][j]);
+      }
+    }
+  }
+};
+
+// Where vector j of the columns lies within a bf16 K step of 1024 elements, at its first pair.
+constexpr int pair_offset(int j) {
+  return (j * kLanes / 16) * 512 + (j * kLanes % 16) * 2;
+}
+
+// One k-pair: a is [R][2], w the pair's row within its K step.
+template <int R>
+inline void multiply_pair(Accumulators<R>& acc, const float* a, const uint16_t* w) {
+#pragma GCC unroll 8
+  for (int j = 0; j < kVecs; ++j) {
+    const Vec odd = vec_odd(w + pair_offset(j));
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      acc.v[r][j] = vec_fma(vec_set(a[2 * r + 1]), odd, acc.v[r][j]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int j = 0; j < kVecs; ++j) {
+    const Vec even = vec_even(w + pair_offset(j));
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      acc.v[r][j] = vec_fma(vec_set(a[2 * r]), even, acc.v[r][j]);
+    }
+  }
+}
+
+template <int R>
+void multiply_f32_bf16(const GemmTile& tile) {
+  const auto* a = static_cast<const float*>(tile.a);
+  const auto* w = static_cast<const uint16_t*>(tile.panel);
+  const char* next = prefetch_start(tile);
+  Accumulators<R> acc;
+  acc.start(tile);
+  int64_t pairs = tile.k / 2;
+  for (; pairs > 0; pairs -= 16, w += 1024) {
+    const int64_t count = pairs < 16 ? pairs : 16;
+    for (int64_t p = 0; p < count; ++p, a += 2 * R) {
+      prefetch_l2(next + 128 * p);
+      prefetch_l2(next + 128 * p + 64);
+      multiply_pair<R>(acc, a, w + 32 * p);
+    }
+    next += 2048;
+  }
+  acc.finish(tile);
+}
+
+template <int R>
+void multiply_f32(const GemmTile& tile) {
+  const auto* a = static_cast<const float*>(tile.a);
+  const auto* w = static_cast<const float*>(tile.panel);
+  const char* next = prefetch_start(tile);
+  Accumulators<R> acc;
+  acc.start(tile);
+  for (int64_t k = 0; k < tile.k; ++k, a += R, w += kPanelColumns, next += 128) {
+    prefetch_l2(next);
+    prefetch_l2(next + 64);
+#pragma GCC unroll 8
+    for (int j = 0; j < kVecs; ++j) {
+      const Vec b = vec_load(w + j * kLanes);
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r) {
+        acc.v[r][j] = vec_fma(vec_set(a[r]), b, acc.v[r][j]);
+      }
+    }
+  }
+  acc.finish(tile);
+}
+
+// Calls Kernel<R> for a number of rows known at run time: kernel is a template over R.
+#define DS_ISA_DISPATCH_ROWS(kernel)         \
+  template <int R>                           \
+  void kernel##_rows(const GemmTile& tile) { \
+    if constexpr (R == 1) {                  \
+      kernel<1>(tile);                       \
+    } else if (tile.rows == R) {             \
+      kernel<R>(tile);                       \
+    } else {                                 \
+      kernel##_rows<R - 1>(tile);            \
+    }                                        \
+  }
+
+DS_ISA_DISPATCH_ROWS(multiply_f32_bf16)
+DS_ISA_DISPATCH_ROWS(multiply_f32)
+
+inline float widen(float x) {
+  return x;
+}
+inline float widen(uint16_t x) {
+  const uint32_t bits = static_cast<uint32_t>(x) << 16;
+  float value = 0.0F;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+// packed[pair][row][2] as float32, from rows of X (float, or bfloat16 bits).
+template <typename X>
+void pack_pairs_f32(const void* x, int64_t stride, int64_t rows, int64_t K, void* packed) {
+  const auto* from = static_cast<const X*>(x);
+  auto* to = static_cast<float*>(packed);
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t k = 0; k < K; ++k) {
+      to[(k / 2 * rows + r) * 2 + k % 2] = widen(from[r * stride + k]);
+    }
+    if (K % 2 != 0) {
+      to[(K / 2 * rows + r) * 2 + 1] = 0.0F;
+    }
+  }
+}
+
+// packed[k][row].
+void pack_f32(const void* x, int64_t stride, int64_t rows, int64_t K, void* packed) {
+  const auto* from = static_cast<const float*>(x);
+  auto* to = static_cast<float*>(packed);
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t k = 0; k < K; ++k) {
+      to[k * rows + r] = from[r * stride + k];
+    }
+  }
+}
+
+}  // namespace
+}  // namespace deltaserve

@@ -1,0 +1,12 @@
+// Kernels for any machine: four lanes of the compiler's vector type.
+#include "backends/cpu/isa/tables.h"
+#include "backends/cpu/isa/vec_portable.h"
+// The code over Vec follows its definition.
+#include "backends/cpu/isa/table_impl.h"
+
+namespace deltaserve {
+
+constexpr CpuKernels kPortableKernels =
+    vec_kernels("portable", "portable bf16 widened", "portable f32 x bf16", "portable f32");
+
+}  // namespace deltaserve

@@ -1,0 +1,15 @@
+// The kernel tables there are. Call what they hold only where cpu_supports() says so.
+#pragma once
+
+#include "backends/cpu/isa/kernel_table.h"
+
+namespace deltaserve {
+
+extern const CpuKernels kPortableKernels;
+#if defined(__x86_64__)
+extern const CpuKernels kAvx2Kernels;
+extern const CpuKernels kAvx512Kernels;
+extern const CpuKernels kAvx512Bf16Kernels;
+#endif
+
+}  // namespace deltaserve

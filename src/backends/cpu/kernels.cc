@@ -1,0 +1,24 @@
+#include "backends/cpu/kernels.h"
+
+#include "backends/cpu/isa/tables.h"
+
+namespace deltaserve {
+
+const CpuKernels& cpu_kernels(CpuIsa isa) {
+#if defined(__x86_64__)
+  switch (isa) {
+    case CpuIsa::kPortable:
+      return kPortableKernels;
+    case CpuIsa::kAvx2:
+      return kAvx2Kernels;
+    case CpuIsa::kAvx512:
+      return kAvx512Kernels;
+    case CpuIsa::kAvx512Bf16:
+      return kAvx512Bf16Kernels;
+  }
+#endif
+  static_cast<void>(isa);
+  return kPortableKernels;
+}
+
+}  // namespace deltaserve

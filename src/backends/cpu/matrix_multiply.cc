@@ -1,0 +1,151 @@
+#include "backends/cpu/matrix_multiply.h"
+
+#include <algorithm>
+#include <atomic>
+
+namespace deltaserve {
+namespace {
+
+// K per pass when several row tiles share a panel: 256 columns of K are 16 KiB of a bfloat16 panel,
+// half of the smallest L1, and stay there while the tiles pass.
+constexpr int64_t kBlockK = 256;
+
+// Distance of the stream prefetch when one tile reads a panel once: two K steps of bfloat16.
+constexpr int64_t kPrefetchAhead = 4096;
+
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// One tile: the panels are one stream, read once.
+void multiply_stream(const MultiplyTask& task, float* c, TileSink sink) {
+  const IndexRange rows = task.rows->tile(task.tiles.begin);
+  GemmTile tile;
+  tile.a = task.rows->data + rows.begin * task.rows->row_bytes;
+  tile.c = c;
+  tile.rows = rows.end - rows.begin;
+  tile.k = task.rows->row_bytes / task.kernels->packed_element_bytes;
+  for (int64_t p = task.panels.begin; p < task.panels.end; ++p) {
+    tile.panel = task.matrix->panel(p);
+    tile.prefetch = task.matrix->panel(p) + kPrefetchAhead;
+    task.kernels->multiply(tile);
+    sink(c, rows.begin, tile.rows, p);
+  }
+}
+
+// Several tiles: K in blocks, the accumulators of all tiles and panels in scratch meanwhile.
+void multiply_blocked(const MultiplyTask& task, float* scratch, TileSink sink) {
+  const PackedRows& rows = *task.rows;
+  const int64_t element = task.kernels->packed_element_bytes;
+  const int64_t K = rows.row_bytes / element;
+  const int64_t k_bytes = kPanelColumns * dtype_size(task.matrix->dtype);
+  const int64_t first_row = rows.tile(task.tiles.begin).begin;
+  const int64_t task_rows = rows.tile(task.tiles.end - 1).end - first_row;
+  GemmTile tile;
+  for (int64_t k = 0; k < K; k += kBlockK) {
+    tile.k = std::min(kBlockK, K - k);
+    tile.accumulate = k > 0;
+    const bool last_block = k + kBlockK >= K;
+    for (int64_t p = task.panels.begin; p < task.panels.end; ++p) {
+      tile.panel = task.matrix->panel(p) + k * k_bytes;
+      for (int64_t t = task.tiles.begin; t < task.tiles.end; ++t) {
+        const IndexRange range = rows.tile(t);
+        tile.rows = range.end - range.begin;
+        tile.a = rows.data + range.begin * rows.row_bytes + k * tile.rows * element;
+        tile.c = scratch +
+                 ((p - task.panels.begin) * task_rows + range.begin - first_row) * kPanelColumns;
+        // The last tile brings the next panel's part near.
+        const bool more = p + 1 < task.panels.end;
+        tile.prefetch = t + 1 == task.tiles.end && (more || !last_block)
+                            ? task.matrix->panel(more ? p + 1 : task.panels.begin) +
+                                  (more ? k : k + kBlockK) * k_bytes
+                            : nullptr;
+        task.kernels->multiply(tile);
+        if (last_block) {
+          sink(tile.c, range.begin, tile.rows, p);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+PackedRows packed_layout(const CpuContext& context, const MatrixKernels& kernels, int64_t rows,
+                         int64_t K, std::byte* data) {
+  PackedRows packed;
+  packed.data = data;
+  packed.rows = rows;
+  packed.tiles = ceil_div(rows, context.kernels->max_rows);
+  packed.row_bytes = ceil_div(K, 2) * 2 * kernels.packed_element_bytes;
+  return packed;
+}
+
+int64_t packed_bytes(int64_t rows, int64_t K) {
+  return rows * ceil_div(K, 2) * 2 * 4;
+}
+
+void multiply_task(const MultiplyTask& task, float* scratch, TileSink sink) {
+  if (task.tiles.end - task.tiles.begin == 1) {
+    multiply_stream(task, scratch, sink);
+  } else {
+    multiply_blocked(task, scratch, sink);
+  }
+}
+
+TaskShape choose_task_shape(int64_t threads, int64_t panels, const PackedRows& rows) {
+  // A few tasks a thread, so that one slow core does not hold up the others.
+  const int64_t wanted = 4 * threads;
+  TaskShape shape;
+  const int64_t row_parts = ceil_div(rows.rows, kMaxTaskRows);
+  shape.tiles = std::max<int64_t>(1, rows.tiles / row_parts);
+  const int64_t parts = ceil_div(rows.tiles, shape.tiles);
+  shape.panels = std::clamp<int64_t>(panels * parts / wanted, 1, kMaxTaskPanels);
+  const int64_t tasks = parts * ceil_div(panels, shape.panels);
+  if (tasks < wanted) {
+    shape.tiles = std::max<int64_t>(1, shape.tiles * tasks / wanted);
+  }
+  return shape;
+}
+
+void multiply(CpuContext& context, const MultiplyArgs& args, TileSink sink) {
+  const PanelMatrix& matrix = *args.matrix;
+  const MatrixKernels& kernels = matrix_kernels(context, matrix.dtype);
+  context.require_shared_scratch(
+      static_cast<size_t>(packed_bytes(std::min(args.M, kRowBlock), matrix.K)));
+  auto* packed_data = context.shared_scratch<std::byte>();
+  const int64_t element = dtype_size(context.compute_dtype);
+  for (int64_t first = 0; first < args.M; first += kRowBlock) {
+    const int64_t count = std::min(kRowBlock, args.M - first);
+    const auto* x = static_cast<const std::byte*>(args.x) + first * args.x_stride * element;
+    const PackedRows packed = packed_layout(context, kernels, count, matrix.K, packed_data);
+    const TaskShape shape = choose_task_shape(context.threads, matrix.panels, packed);
+    const int64_t groups = ceil_div(matrix.panels, shape.panels);
+    const int64_t tasks = groups * ceil_div(packed.tiles, shape.tiles);
+    std::atomic<int64_t> next = 0;
+    parallel_region(context.threads, [&](const Team& team) {
+      const IndexRange share = team.share(packed.tiles);
+      for (int64_t t = share.begin; t < share.end; ++t) {
+        const IndexRange rows = packed.tile(t);
+        kernels.pack(x + rows.begin * args.x_stride * element, args.x_stride, rows.end - rows.begin,
+                     matrix.K, packed.data + rows.begin * packed.row_bytes);
+      }
+      team.barrier();
+      auto* scratch = context.thread_scratch<float>(team.thread);
+      for (int64_t i = next.fetch_add(1); i < tasks; i = next.fetch_add(1)) {
+        const int64_t panel = i % groups * shape.panels;
+        const int64_t tile = i / groups * shape.tiles;
+        const MultiplyTask task{.kernels = &kernels,
+                                .rows = &packed,
+                                .matrix = &matrix,
+                                .tiles = {tile, std::min(tile + shape.tiles, packed.tiles)},
+                                .panels = {panel, std::min(panel + shape.panels, matrix.panels)}};
+        multiply_task(task, scratch, [&](float* c, int64_t row, int64_t rows, int64_t p) {
+          sink(c, first + row, rows, p);
+        });
+      }
+    });
+  }
+}
+
+}  // namespace deltaserve

@@ -1,0 +1,50 @@
+// Weight matrices in panels of 32 output columns with K ascending, one layout for every M and every
+// instruction set. A panel is one contiguous stream of K * 64 bytes (bfloat16) or K * 128
+// (float32):
+//   bfloat16: per 32 of K two tiles of [16 k-pairs][16 columns][2];  float32: [k][32].
+// Columns beyond N and K beyond its end (to a multiple of 32) are zero.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cpu/cpu_context.h"
+#include "backends/cpu/function_ref.h"
+#include "backends/cpu/isa/kernel_table.h"
+#include "backends/cpu/memory.h"
+#include "base/error.h"
+#include "tensor/tensor_view.h"
+
+namespace deltaserve {
+
+struct PanelMatrix {
+  HugeBuffer data;
+  int64_t K = 0;
+  int64_t panels = 0;  // of all matrices in `data`, which follow each other
+  int64_t panel_bytes = 0;
+  DType dtype = DType::kBF16;  // kBF16 or kF32
+
+  const std::byte* panel(int64_t index) const { return data.data() + index * panel_bytes; }
+};
+
+// The row of a checkpoint tensor that becomes a column; no view: a column of zeros.
+struct SourceRow {
+  const TensorView* view = nullptr;
+  int64_t row = 0;
+};
+
+// The panel dtype for sources of these types: bfloat16 unless activations and a source are wider.
+DType panel_dtype(const CpuContext& context, DType source);
+
+// Lays out `panels` panels in parallel; row_of(c) for c in [0, 32 * panels) names the source of a
+// column. Sources have K columns and a float type.
+Result<PanelMatrix> make_panels(CpuContext& context, int64_t panels, int64_t K, DType dtype,
+                                FunctionRef<SourceRow(int64_t)> row_of);
+
+// The kernel that multiplies activations of the context's dtype by panels of this dtype.
+const MatrixKernels& matrix_kernels(const CpuContext& context, DType panel_dtype);
+
+// Errors that name what is wrong with a weight: not [rows, columns] or not a float type.
+Result<void> check_matrix(const TensorView& view, int64_t columns);
+
+}  // namespace deltaserve

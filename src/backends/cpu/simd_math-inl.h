@@ -1,0 +1,143 @@
+// Vector helpers of the row ops, compiled once for each Highway target: X (float32, or bfloat16 as
+// its 16 bits) to float32 and back, exp, sigmoid. Nothing hides a NaN or an infinity.
+#if defined(DELTASERVE_SIMD_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef DELTASERVE_SIMD_MATH_INL_H
+#undef DELTASERVE_SIMD_MATH_INL_H
+#else
+#define DELTASERVE_SIMD_MATH_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace deltaserve {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// At most 16 lanes: a KV block is one vector of scores.
+using FullF32 = hn::CappedTag<float, 16>;
+using OneF32 = hn::CappedTag<float, 1>;
+
+template <class D>
+HWY_INLINE hn::Vec<D> load_x(D d, const float* x) {
+  return hn::LoadU(d, x);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> load_x(D d, const uint16_t* x) {
+  const hn::Rebind<uint16_t, D> du16;
+  const hn::RebindToUnsigned<D> du32;
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du32, hn::LoadU(du16, x))));
+}
+
+template <class D>
+HWY_INLINE void store_x(D d, hn::Vec<D> v, float* x) {
+  hn::StoreU(v, d, x);
+}
+
+// Rounds to nearest even; a NaN stays a quiet NaN.
+template <class D>
+HWY_INLINE void store_x(D /*d*/, hn::Vec<D> v, uint16_t* x) {
+  const hn::Rebind<uint16_t, D> du16;
+  const hn::RebindToUnsigned<D> du32;
+  const auto bits = hn::BitCast(du32, v);
+  const auto high = hn::ShiftRight<16>(bits);
+  const auto odd = hn::And(high, hn::Set(du32, 1));
+  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(du32, 0x7fff))));
+  const auto quiet = hn::Or(high, hn::Set(du32, 0x40));
+  const auto is_nan = hn::RebindMask(du32, hn::IsNaN(v));
+  hn::StoreU(hn::TruncateTo(du16, hn::IfThenElse(is_nan, quiet, rounded)), du16, x);
+}
+
+// exp(x) within 2 ulp: 2^n p(r), x = n ln2 + r. Zero below -87.33 (the result would be denormal),
+// +Inf above 88.72; NaN stays NaN.
+template <class D>
+HWY_INLINE hn::Vec<D> exp(D d, hn::Vec<D> x) {
+  const hn::RebindToSigned<D> di;
+  const auto n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504F)));
+  // ln2 in two parts; the first has few bits, so that its product with n is exact.
+  auto r = hn::NegMulAdd(n, hn::Set(d, 0.693359375F), x);
+  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4F), r);
+  // Taylor's terms up to r^7: the remainder is below 2^-26 for |r| <= ln2 / 2.
+  auto p = hn::Set(d, 1.0F / 5040);
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0F / 720));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0F / 120));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0F / 24));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0F / 6));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.5F));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0F));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0F));
+  // 2^n as two factors: n reaches 128, which one float32 exponent cannot hold.
+  const auto exponent = hn::ConvertTo(di, n);
+  const auto half = hn::ShiftRight<1>(exponent);
+  const auto bias = hn::Set(di, 127);
+  const auto scale1 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
+  const auto scale2 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Sub(exponent, half), bias)));
+  auto result = hn::Mul(hn::Mul(p, scale1), scale2);
+  result = hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.33F)), result);
+  const auto infinity = hn::BitCast(d, hn::Set(di, 0x7f800000));
+  return hn::IfThenElse(hn::Gt(x, hn::Set(d, 88.7228F)), infinity, result);
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> sigmoid(D d, hn::Vec<D> x) {
+  const auto one = hn::Set(d, 1.0F);
+  return hn::Div(one, hn::Add(one, exp(d, hn::Neg(x))));
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> silu(D d, hn::Vec<D> x) {
+  return hn::Mul(x, sigmoid(d, x));
+}
+
+// body(d, i) over [0, count) with full vectors, then with single lanes: the lanes of both do the
+// same operations, so a value does not depend on where the vector ends.
+template <class Body>
+HWY_INLINE void for_each_vector(int64_t count, Body&& body) {
+  const FullF32 d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    body(d, i);
+  }
+  for (; i < count; ++i) {
+    body(OneF32(), i);
+  }
+}
+
+// sum of x[i]² over float32 values: four vectors of partial sums, added in a fixed order.
+HWY_INLINE float sum_of_squares(const float* x, int64_t count) {
+  const FullF32 d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto sum0 = hn::Zero(d);
+  auto sum1 = hn::Zero(d);
+  auto sum2 = hn::Zero(d);
+  auto sum3 = hn::Zero(d);
+  int64_t i = 0;
+  const auto add = [&](auto& sum, int64_t at) HWY_ATTR {
+    const auto v = hn::LoadU(d, x + at);
+    sum = hn::MulAdd(v, v, sum);
+  };
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    add(sum0, i);
+    add(sum1, i + lanes);
+    add(sum2, i + 2 * lanes);
+    add(sum3, i + 3 * lanes);
+  }
+  for (; i + lanes <= count; i += lanes) {
+    add(sum0, i);
+  }
+  const auto sum = hn::Add(hn::Add(sum0, sum1), hn::Add(sum2, sum3));
+  float total = hn::GetLane(hn::SumOfLanes(d, sum));
+  for (; i < count; ++i) {
+    total += x[i] * x[i];
+  }
+  return total;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace deltaserve
+HWY_AFTER_NAMESPACE();
+
+#endif
