@@ -1,0 +1,93 @@
+// q_proj's rows interleave query and gate per head; the ops take them apart with strides.
+#include "model/attention.h"
+
+#include <cmath>
+
+namespace deltaserve {
+
+RopeBuffers::RopeBuffers(const RopeConfig& rope, WeightLoader& loader)
+    : rotary_dim(rope.rotary_dim),
+      attention_factor(rope.attention_factor),
+      inv_freq(loader.upload<float>(rope.inv_freq)),
+      mrope_axis(loader.upload<uint8_t>(rope.mrope_axis)) {}
+
+Attention::Attention(const ModelConfig& config, const std::string& prefix, WeightLoader& loader)
+    : num_heads_(config.num_attention_heads),
+      num_kv_heads_(config.num_key_value_heads),
+      head_dim_(config.head_dim),
+      hidden_size_(config.hidden_size),
+      scale_(1.0F / std::sqrt(static_cast<float>(config.head_dim))),
+      eps_(config.rms_norm_eps) {
+  const int64_t q_rows = int64_t{num_heads_} * head_dim_;
+  const int64_t kv_rows = int64_t{num_kv_heads_} * head_dim_;
+  const TensorView parts[] = {loader.take(prefix + "q_proj.weight", {2 * q_rows, hidden_size_}),
+                              loader.take(prefix + "k_proj.weight", {kv_rows, hidden_size_}),
+                              loader.take(prefix + "v_proj.weight", {kv_rows, hidden_size_})};
+  qkv_proj_ = loader.linear(parts, prefix + "qkv_proj");
+  q_norm_ = loader.floats(prefix + "q_norm.weight", {head_dim_});
+  k_norm_ = loader.floats(prefix + "k_norm.weight", {head_dim_});
+  o_proj_ = loader.linear(prefix + "o_proj.weight", hidden_size_, q_rows);
+}
+
+void Attention::forward(const Step& step, const RopeBuffers& rope, const void* x, void* out,
+                        void* kv_cache) const {
+  Backend& backend = step.backend;
+  const int64_t stride = row_stride(qkv_proj_->N);
+  const int64_t q_width = int64_t{2} * num_heads_ * head_dim_;
+  const int64_t kv_width = int64_t{num_kv_heads_} * head_dim_;
+  const int64_t out_stride = row_stride(int64_t{num_heads_} * head_dim_);
+  void* q = step.workspace.projected.data();
+  void* k = step.at(q, q_width);
+  const void* v = step.at(q, q_width + kv_width);
+  void* core = step.workspace.core.data();
+
+  backend.linear({.M = step.T,
+                  .x = x,
+                  .x_stride = hidden_size_,
+                  .weight = qkv_proj_.get(),
+                  .out = q,
+                  .out_stride = stride});
+  backend.qk_norm_rope({.batch = &step.batch,
+                        .num_heads = num_heads_,
+                        .num_kv_heads = num_kv_heads_,
+                        .head_dim = head_dim_,
+                        .rotary_dim = rope.rotary_dim,
+                        .q = q,
+                        .q_stride = stride,
+                        .q_head_stride = int64_t{2} * head_dim_,
+                        .k = k,
+                        .k_stride = stride,
+                        .q_weight = q_norm_.as<float>(),
+                        .k_weight = k_norm_.as<float>(),
+                        .inv_freq = rope.inv_freq.as<float>(),
+                        .mrope_axis = rope.mrope_axis.as<uint8_t>(),
+                        .attention_factor = rope.attention_factor,
+                        .eps = eps_});
+  backend.write_kv({.batch = &step.batch,
+                    .num_kv_heads = num_kv_heads_,
+                    .head_dim = head_dim_,
+                    .k = k,
+                    .v = v,
+                    .kv_stride = stride,
+                    .kv_cache = kv_cache});
+  backend.attention({.batch = &step.batch,
+                     .num_heads = num_heads_,
+                     .num_kv_heads = num_kv_heads_,
+                     .head_dim = head_dim_,
+                     .scale = scale_,
+                     .q = q,
+                     .gate = step.at(q, head_dim_),
+                     .q_stride = stride,
+                     .q_head_stride = int64_t{2} * head_dim_,
+                     .kv_cache = kv_cache,
+                     .out = core,
+                     .out_stride = out_stride});
+  backend.linear({.M = step.T,
+                  .x = core,
+                  .x_stride = out_stride,
+                  .weight = o_proj_.get(),
+                  .out = out,
+                  .out_stride = hidden_size_});
+}
+
+}  // namespace deltaserve

@@ -1,0 +1,49 @@
+// The pools behind block tables and state slots: KV blocks of every full-attention layer, conv and
+// recurrent state of every linear layer.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/error.h"
+#include "model/config.h"
+#include "model/device_buffer.h"
+#include "ops/backend.h"
+
+namespace deltaserve {
+
+class CacheBuffers {
+ public:
+  CacheBuffers() = default;
+  CacheBuffers(const ModelConfig& config, Backend& backend);  // sizes only
+
+  Result<void> allocate(int64_t num_blocks, int64_t num_state_slots);
+
+  // `index` counts layers of the same type.
+  void* kv(size_t index) const { return kv_[index].data(); }
+  float* conv_state(size_t index) const { return conv_[index].as<float>(); }
+  float* recurrent_state(size_t index) const { return recurrent_[index].as<float>(); }
+
+  int64_t kv_block_bytes() const;    // over all layers
+  int64_t state_slot_bytes() const;  // over all layers
+  int64_t num_blocks() const { return num_blocks_; }
+  int64_t num_state_slots() const { return num_state_slots_; }
+
+  void copy_state(int32_t from_slot, int32_t to_slot) const;
+  void copy_block(int32_t from_block, int32_t to_block) const;
+
+ private:
+  Backend* backend_ = nullptr;
+  int64_t num_full_layers_ = 0;
+  int64_t num_linear_layers_ = 0;
+  int64_t layer_block_bytes_ = 0;
+  int64_t layer_conv_bytes_ = 0;
+  int64_t layer_recurrent_bytes_ = 0;
+  int64_t num_blocks_ = 0;
+  int64_t num_state_slots_ = 0;
+  std::vector<DeviceBuffer> kv_;
+  std::vector<DeviceBuffer> conv_;
+  std::vector<DeviceBuffer> recurrent_;
+};
+
+}  // namespace deltaserve

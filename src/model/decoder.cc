@@ -1,0 +1,245 @@
+// Loading order follows the files; the forward pass follows the layers.
+#include "model/decoder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/check.h"
+
+namespace deltaserve {
+
+namespace {
+
+// lm_head may be stored although it is tied; it must then be the embedding table.
+void check_tied_head(const ModelConfig& config, const TensorView& table, WeightLoader& loader) {
+  if (!loader.has("lm_head.weight")) {
+    return;
+  }
+  const TensorView head = loader.take("lm_head.weight", {config.vocab_size, config.hidden_size});
+  if (!loader.failed() &&
+      (head.dtype != table.dtype ||
+       std::memcmp(head.data, table.data, static_cast<size_t>(table.num_bytes())) != 0)) {
+    loader.fail_with({.code = ErrorCode::kInvalidArgument,
+                      .message = "tensor \"lm_head.weight\" differs from the embeddings although "
+                                 "config.json says tie_word_embeddings",
+                      .param = "lm_head.weight",
+                      .api_code = {}});
+  }
+}
+
+}  // namespace
+
+DecoderLayer::DecoderLayer(const ModelConfig& config, int32_t index, WeightLoader& loader) {
+  const std::string prefix = config.weight_prefix + "layers." + std::to_string(index) + ".";
+  input_norm = loader.floats(prefix + "input_layernorm.weight", {config.hidden_size});
+  post_attention_norm =
+      loader.floats(prefix + "post_attention_layernorm.weight", {config.hidden_size});
+  if (config.layer_types[static_cast<size_t>(index)] == LayerType::kLinearAttention) {
+    mixer.emplace<GatedDeltaNet>(config, prefix + "linear_attn.", loader);
+  } else {
+    mixer.emplace<Attention>(config, prefix + "self_attn.", loader);
+  }
+  if (config.moe) {
+    ffn.emplace<Moe>(config, prefix + "mlp.", loader);
+  } else {
+    ffn.emplace<Mlp>(config.hidden_size, config.intermediate_size, prefix + "mlp.", loader);
+  }
+}
+
+Decoder::Decoder(ModelConfig config, Backend& backend, WeightLoader& loader)
+    : config_(std::move(config)), backend_(backend), rope_(config_.rope, loader) {
+  const int64_t V = config_.vocab_size;
+  const int64_t H = config_.hidden_size;
+  const TensorView table = loader.take(config_.weight_prefix + "embed_tokens.weight", {V, H});
+  embed_tokens_ = loader.embedding(table, "embed_tokens");
+  layers_.reserve(static_cast<size_t>(config_.num_hidden_layers));
+  for (int32_t i = 0; i < config_.num_hidden_layers && !loader.failed(); ++i) {
+    layers_.emplace_back(config_, i, loader);
+  }
+  norm_ = loader.floats(config_.weight_prefix + "norm.weight", {H});
+  if (config_.tie_word_embeddings) {
+    check_tied_head(config_, table, loader);
+    lm_head_ = loader.linear({&table, 1}, "lm_head (embed_tokens)");
+  } else {
+    lm_head_ = loader.linear("lm_head.weight", V, H);
+  }
+  weight_bytes_ = loader.weight_bytes();
+  cache_ = CacheBuffers(config_, backend_);
+}
+
+ModelMemory Decoder::memory() const {
+  return {.weight_bytes = weight_bytes_,
+          .kv_block_bytes = cache_.kv_block_bytes(),
+          .state_slot_bytes = cache_.state_slot_bytes()};
+}
+
+int64_t Decoder::workspace_bytes(const StepLimits& limits) const {
+  return Workspace::bytes(config_, backend_.compute_dtype(), limits) + BatchBuffers::bytes(limits);
+}
+
+Result<void> Decoder::allocate(const StepLimits& limits, int64_t num_blocks,
+                               int64_t num_state_slots) {
+  DS_CHECK(!workspace_, "allocate() is called once");
+  DS_CHECK(limits.max_tokens > 0 && limits.max_seqs > 0 && limits.max_model_len > 0);
+  limits_ = limits;
+  if (Result<void> reserved = backend_.reserve(limits); !reserved) {
+    return reserved;
+  }
+  Result<Workspace> workspace = Workspace::allocate(config_, backend_, limits);
+  if (!workspace) {
+    return std::unexpected(std::move(workspace.error()));
+  }
+  Result<BatchBuffers> batch = BatchBuffers::allocate(backend_, limits);
+  if (!batch) {
+    return std::unexpected(std::move(batch.error()));
+  }
+  if (Result<void> cached = cache_.allocate(num_blocks, num_state_slots); !cached) {
+    return cached;
+  }
+  workspace_ = std::move(*workspace);
+  batch_ = std::move(*batch);
+  return {};
+}
+
+void Decoder::copy_state(int32_t from_slot, int32_t to_slot) {
+  cache_.copy_state(from_slot, to_slot);
+}
+
+void Decoder::copy_block(int32_t from_block, int32_t to_block) {
+  cache_.copy_block(from_block, to_block);
+}
+
+void Decoder::forward(const Batch& batch, const HiddenCallback& on_hidden) {
+  DS_CHECK(workspace_, "allocate() comes before forward()");
+  const auto V = config_.vocab_size;
+  DS_CHECK(std::ranges::all_of(batch.input_ids, [V](int32_t id) { return id >= 0 && id < V; }));
+  const int64_t num_slots = cache_.num_blocks() * kBlockSize;
+  DS_CHECK(std::ranges::all_of(batch.slot_mapping,
+                               [&](int32_t slot) { return slot >= 0 && slot < num_slots; }));
+  DS_CHECK(std::ranges::all_of(batch.state_slots, [&](int32_t slot) {
+    return slot >= 0 && slot < cache_.num_state_slots();
+  }));
+  batch_->upload(backend_, batch);
+  const Step step = {.backend = backend_,
+                     .batch = batch_->view(),
+                     .workspace = *workspace_,
+                     .T = batch.num_tokens(),
+                     .element_size = dtype_size(backend_.compute_dtype())};
+  backend_.embed({.T = step.T,
+                  .ids = batch_->input_ids(),
+                  .table = embed_tokens_.get(),
+                  .out = workspace_->residual.data()});
+  run_layers(step, on_hidden);
+  run_head(step, batch, on_hidden);
+}
+
+void Decoder::run_layers(const Step& step, const HiddenCallback& on_hidden) {
+  void* residual = workspace_->residual.data();
+  void* normed = workspace_->normed.data();
+  void* delta = workspace_->delta.data();
+  size_t linear_index = 0;
+  size_t full_index = 0;
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const DecoderLayer& layer = layers_[i];
+    add_norm(residual, i == 0 ? nullptr : delta, layer.input_norm, normed, step.T);
+    report_hidden(on_hidden, static_cast<int32_t>(i), residual, step.T);
+    if (const auto* linear = std::get_if<GatedDeltaNet>(&layer.mixer)) {
+      linear->forward(step, normed, delta, cache_.conv_state(linear_index),
+                      cache_.recurrent_state(linear_index));
+      ++linear_index;
+    } else {
+      std::get<Attention>(layer.mixer).forward(step, rope_, normed, delta, cache_.kv(full_index));
+      ++full_index;
+    }
+    add_norm(residual, delta, layer.post_attention_norm, normed, step.T);
+    if (const auto* moe = std::get_if<Moe>(&layer.ffn)) {
+      moe->forward(step, normed, delta);
+    } else {
+      std::get<Mlp>(layer.ffn).forward(step, normed, delta);
+    }
+  }
+}
+
+void Decoder::run_head(const Step& step, const Batch& batch, const HiddenCallback& on_hidden) {
+  const Workspace& workspace = *workspace_;
+  const auto R = static_cast<int64_t>(batch.logits_rows.size());
+  DS_CHECK(R <= std::max(limits_.max_seqs, limits_.max_logits_rows));
+  if (R > 0) {
+    gather_rows(batch.logits_rows, workspace.residual.data(), workspace.last_residual.data());
+    gather_rows(batch.logits_rows, workspace.delta.data(), workspace.last_delta.data());
+    add_norm(workspace.last_residual.data(), workspace.last_delta.data(), norm_,
+             workspace.last_normed.data(), R);
+    backend_.linear({.M = R,
+                     .x = workspace.last_normed.data(),
+                     .x_stride = config_.hidden_size,
+                     .weight = lm_head_.get(),
+                     .out = workspace.logits.data(),
+                     .out_stride = logits_stride(),
+                     .out_float = true});
+  }
+  if (on_hidden) {
+    add_norm(workspace.residual.data(), workspace.delta.data(), norm_, workspace.normed.data(),
+             step.T);
+    report_hidden(on_hidden, config_.num_hidden_layers, workspace.normed.data(), step.T);
+  }
+}
+
+void Decoder::add_norm(void* residual, const void* delta, const DeviceBuffer& weight, void* out,
+                       int64_t rows) const {
+  backend_.add_rms_norm({.T = rows,
+                         .H = config_.hidden_size,
+                         .residual = residual,
+                         .delta = delta,
+                         .weight = weight.as<float>(),
+                         .eps = config_.rms_norm_eps,
+                         .out = out});
+}
+
+// Runs of consecutive rows are one copy: a prefill's logits rows, or a batch of decodes.
+void Decoder::gather_rows(const std::vector<int32_t>& rows, const void* from, void* to) const {
+  const int64_t row_bytes = config_.hidden_size * dtype_size(backend_.compute_dtype());
+  const auto* source = static_cast<const std::byte*>(from);
+  auto* target = static_cast<std::byte*>(to);
+  for (size_t begin = 0; begin < rows.size();) {
+    size_t end = begin + 1;
+    while (end < rows.size() && rows[end] == rows[end - 1] + 1) {
+      ++end;
+    }
+    backend_.copy_on_device(target + static_cast<int64_t>(begin) * row_bytes,
+                            source + rows[begin] * row_bytes,
+                            (end - begin) * static_cast<size_t>(row_bytes));
+    begin = end;
+  }
+}
+
+void Decoder::report_hidden(const HiddenCallback& on_hidden, int32_t index, const void* rows,
+                            int64_t T) {
+  if (!on_hidden) {
+    return;
+  }
+  const DType dtype = backend_.compute_dtype();
+  const TensorView view = {.dtype = dtype, .shape = {T, config_.hidden_size}, .data = nullptr};
+  host_rows_.resize(static_cast<size_t>(view.num_bytes()));
+  backend_.copy_to_host(host_rows_.data(), rows, host_rows_.size());
+  TensorView filled = view;
+  filled.data = host_rows_.data();
+  on_hidden(index, to_float_vector(filled).data(), T, config_.hidden_size);
+}
+
+Result<std::unique_ptr<Model>> load_model(const Checkpoint& checkpoint, Backend& backend,
+                                          const ProgressCallback& on_progress) {
+  Result<ModelConfig> config = parse_model_config(checkpoint.config());
+  if (!config) {
+    return std::unexpected(std::move(config.error()));
+  }
+  WeightLoader loader(checkpoint, backend, on_progress);
+  auto decoder = std::make_unique<Decoder>(*config, backend, loader);
+  Result<void> finished = loader.finish(*config);
+  if (!finished) {
+    return std::unexpected(std::move(finished.error()));
+  }
+  return decoder;
+}
+
+}  // namespace deltaserve

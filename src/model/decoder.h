@@ -1,0 +1,71 @@
+// The text model: embeddings, layers of one mixer and one feed-forward network each, final norm and
+// head. The residual stream stays in one buffer; each norm first adds what the op before it made.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/attention.h"
+#include "model/batch_buffers.h"
+#include "model/cache_buffers.h"
+#include "model/gated_delta_net.h"
+#include "model/mlp.h"
+#include "model/model.h"
+#include "model/moe.h"
+#include "model/weight_loader.h"
+#include "model/workspace.h"
+
+namespace deltaserve {
+
+struct DecoderLayer {
+  DecoderLayer(const ModelConfig& config, int32_t index, WeightLoader& loader);
+  DeviceBuffer input_norm;           // [H]
+  DeviceBuffer post_attention_norm;  // [H]
+  std::variant<std::monostate, GatedDeltaNet, Attention> mixer;
+  std::variant<std::monostate, Mlp, Moe> ffn;
+};
+
+class Decoder final : public Model {
+ public:
+  // Errors are kept by the loader; a decoder of a failed loader must not be used.
+  Decoder(ModelConfig config, Backend& backend, WeightLoader& loader);
+
+  const ModelConfig& config() const override { return config_; }
+  ModelMemory memory() const override;
+  Backend& backend() override { return backend_; }
+  Result<void> allocate(const StepLimits& limits, int64_t num_blocks,
+                        int64_t num_state_slots) override;
+  int64_t workspace_bytes(const StepLimits& limits) const override;
+  void forward(const Batch& batch, const HiddenCallback& on_hidden) override;
+  const float* logits() const override { return workspace_->logits.as<float>(); }
+  int64_t logits_stride() const override { return row_stride(config_.vocab_size); }
+  void copy_state(int32_t from_slot, int32_t to_slot) override;
+  void copy_block(int32_t from_block, int32_t to_block) override;
+
+ private:
+  void run_layers(const Step& step, const HiddenCallback& on_hidden);
+  void run_head(const Step& step, const Batch& batch, const HiddenCallback& on_hidden);
+  void add_norm(void* residual, const void* delta, const DeviceBuffer& weight, void* out,
+                int64_t rows) const;
+  void gather_rows(const std::vector<int32_t>& rows, const void* from, void* to) const;
+  void report_hidden(const HiddenCallback& on_hidden, int32_t index, const void* rows, int64_t T);
+
+  ModelConfig config_;
+  Backend& backend_;
+  RopeBuffers rope_;
+  std::unique_ptr<EmbeddingWeight> embed_tokens_;
+  std::vector<DecoderLayer> layers_;
+  DeviceBuffer norm_;  // [H]
+  std::unique_ptr<LinearWeight> lm_head_;
+  int64_t weight_bytes_ = 0;
+  StepLimits limits_;
+  CacheBuffers cache_;
+  std::optional<Workspace> workspace_;
+  std::optional<BatchBuffers> batch_;
+  std::vector<std::byte> host_rows_;  // staging for HiddenCallback
+};
+
+}  // namespace deltaserve

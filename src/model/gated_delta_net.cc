@@ -1,0 +1,130 @@
+// Loading puts both published layouts of the input projections into one: flat rows q|k|v|z|b|a.
+#include "model/gated_delta_net.h"
+
+#include <vector>
+
+namespace deltaserve {
+
+namespace {
+
+// Qwen3.5 and later: four matrices.
+std::vector<TensorView> split_parts(const ModelConfig& config, const std::string& prefix,
+                                    WeightLoader& loader) {
+  const int64_t H = config.hidden_size;
+  const int64_t Hv = config.linear_num_value_heads;
+  return {loader.take(prefix + "in_proj_qkv.weight", {config.conv_channels(), H}),
+          loader.take(prefix + "in_proj_z.weight", {Hv * config.linear_value_head_dim, H}),
+          loader.take(prefix + "in_proj_b.weight", {Hv, H}),
+          loader.take(prefix + "in_proj_a.weight", {Hv, H})};
+}
+
+// Qwen3-Next: two matrices whose rows are grouped per key head, [q dk | k dk | v r dv | z r dv] and
+// [b r | a r] with r = Hv / Hk. Flat order is a matter of which rows are listed when.
+std::vector<TensorView> grouped_parts(const ModelConfig& config, const std::string& prefix,
+                                      WeightLoader& loader) {
+  const int64_t H = config.hidden_size;
+  const int64_t Hk = config.linear_num_key_heads;
+  const int64_t r = config.linear_num_value_heads / Hk;
+  const int64_t dk = config.linear_key_head_dim;
+  const int64_t values = r * config.linear_value_head_dim;
+  const int64_t group = 2 * dk + 2 * values;
+  const TensorView qkvz = loader.take(prefix + "in_proj_qkvz.weight", {Hk * group, H});
+  const TensorView ba = loader.take(prefix + "in_proj_ba.weight", {Hk * 2 * r, H});
+  std::vector<TensorView> parts;
+  if (loader.failed()) {
+    return parts;
+  }
+  const auto add_groups = [&](const TensorView& view, int64_t stride, int64_t begin, int64_t end) {
+    for (int64_t g = 0; g < Hk; ++g) {
+      parts.push_back(view.rows(g * stride + begin, g * stride + end));
+    }
+  };
+  add_groups(qkvz, group, 0, dk);
+  add_groups(qkvz, group, dk, 2 * dk);
+  add_groups(qkvz, group, 2 * dk, 2 * dk + values);
+  add_groups(qkvz, group, 2 * dk + values, group);
+  add_groups(ba, 2 * r, 0, r);
+  add_groups(ba, 2 * r, r, 2 * r);
+  return parts;
+}
+
+}  // namespace
+
+GatedDeltaNet::GatedDeltaNet(const ModelConfig& config, const std::string& prefix,
+                             WeightLoader& loader)
+    : num_k_heads_(config.linear_num_key_heads),
+      num_v_heads_(config.linear_num_value_heads),
+      dk_(config.linear_key_head_dim),
+      dv_(config.linear_value_head_dim),
+      hidden_size_(config.hidden_size),
+      channels_(config.conv_channels()),
+      eps_(config.rms_norm_eps) {
+  const std::vector<TensorView> parts = config.fused_qkvz ? grouped_parts(config, prefix, loader)
+                                                          : split_parts(config, prefix, loader);
+  in_proj_ = loader.linear(parts, prefix + "in_proj");
+  conv_weight_ = loader.floats(prefix + "conv1d.weight", {channels_, 1, 4});
+  A_log_ = loader.floats(prefix + "A_log", {num_v_heads_});
+  dt_bias_ = loader.floats(prefix + "dt_bias", {num_v_heads_});
+  norm_ = loader.floats(prefix + "norm.weight", {dv_});
+  out_proj_ = loader.linear(prefix + "out_proj.weight", hidden_size_, int64_t{num_v_heads_} * dv_);
+}
+
+void GatedDeltaNet::forward(const Step& step, const void* x, void* out, float* conv_state,
+                            float* recurrent_state) const {
+  Backend& backend = step.backend;
+  const int64_t values = int64_t{num_v_heads_} * dv_;
+  const int64_t stride = row_stride(in_proj_->N);
+  void* projected = step.workspace.projected.data();
+  void* convolved = step.workspace.convolved.data();
+  void* core = step.workspace.core.data();
+
+  backend.linear({.M = step.T,
+                  .x = x,
+                  .x_stride = hidden_size_,
+                  .weight = in_proj_.get(),
+                  .out = projected,
+                  .out_stride = stride});
+  backend.causal_conv1d({.batch = &step.batch,
+                         .C = channels_,
+                         .x = projected,
+                         .x_stride = stride,
+                         .weight = conv_weight_.as<float>(),
+                         .conv_state = conv_state,
+                         .out = convolved,
+                         .out_stride = row_stride(channels_)});
+  backend.gated_delta_rule({.batch = &step.batch,
+                            .num_k_heads = num_k_heads_,
+                            .num_v_heads = num_v_heads_,
+                            .dk = dk_,
+                            .dv = dv_,
+                            .qkv = convolved,
+                            .qkv_stride = row_stride(channels_),
+                            .b = step.at(projected, channels_ + values),
+                            .a = step.at(projected, channels_ + values + num_v_heads_),
+                            .ba_stride = stride,
+                            .A_log = A_log_.as<float>(),
+                            .dt_bias = dt_bias_.as<float>(),
+                            .state = recurrent_state,
+                            .out = core,
+                            .out_stride = row_stride(values)});
+  // q, k and v have been used: their buffer takes the gated norm's output.
+  backend.gated_rms_norm({.T = step.T,
+                          .num_heads = num_v_heads_,
+                          .head_dim = dv_,
+                          .x = core,
+                          .x_stride = row_stride(values),
+                          .z = step.at(projected, channels_),
+                          .z_stride = stride,
+                          .weight = norm_.as<float>(),
+                          .eps = eps_,
+                          .out = convolved,
+                          .out_stride = row_stride(values)});
+  backend.linear({.M = step.T,
+                  .x = convolved,
+                  .x_stride = row_stride(values),
+                  .weight = out_proj_.get(),
+                  .out = out,
+                  .out_stride = hidden_size_});
+}
+
+}  // namespace deltaserve

@@ -1,0 +1,40 @@
+// The linear-attention mixer: stacked input projection, causal convolution, gated delta rule, gated
+// norm, output projection (Yang et al. 2024, arXiv:2412.06464, as Qwen3-Next arranges it).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "model/config.h"
+#include "model/device_buffer.h"
+#include "model/weight_loader.h"
+#include "model/workspace.h"
+
+namespace deltaserve {
+
+class GatedDeltaNet {
+ public:
+  // Tensors under `prefix` ("...layers.N.linear_attn."). Errors are kept by the loader.
+  GatedDeltaNet(const ModelConfig& config, const std::string& prefix, WeightLoader& loader);
+
+  // out [T, H] = mixer(x [T, H]), both X; the states are this layer's pools.
+  void forward(const Step& step, const void* x, void* out, float* conv_state,
+               float* recurrent_state) const;
+
+ private:
+  int32_t num_k_heads_ = 0;  // Hk
+  int32_t num_v_heads_ = 0;  // Hv
+  int32_t dk_ = 0;
+  int32_t dv_ = 0;
+  int64_t hidden_size_ = 0;  // H
+  int64_t channels_ = 0;     // C
+  float eps_ = 0.0F;
+  std::unique_ptr<LinearWeight> in_proj_;  // rows qkv C | z Hv dv | b Hv | a Hv
+  std::unique_ptr<LinearWeight> out_proj_;
+  DeviceBuffer conv_weight_;  // [C, 4]
+  DeviceBuffer A_log_;        // [Hv]
+  DeviceBuffer dt_bias_;      // [Hv]
+  DeviceBuffer norm_;         // [dv]
+};
+
+}  // namespace deltaserve

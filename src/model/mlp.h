@@ -1,0 +1,29 @@
+// The gated feed-forward network: down(silu(gate x) * up x). Dense layers and shared experts.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "model/weight_loader.h"
+#include "model/workspace.h"
+
+namespace deltaserve {
+
+class Mlp {
+ public:
+  // Tensors {gate,up,down}_proj.weight under `prefix`. Errors are kept by the loader.
+  Mlp(int64_t hidden_size, int64_t intermediate_size, const std::string& prefix,
+      WeightLoader& loader);
+
+  // out [T, H] = mlp(x [T, H]), both X.
+  void forward(const Step& step, const void* x, void* out) const;
+
+ private:
+  int64_t hidden_size_ = 0;        // H
+  int64_t intermediate_size_ = 0;  // I
+  std::unique_ptr<GateUpWeight> gate_up_;
+  std::unique_ptr<LinearWeight> down_proj_;
+};
+
+}  // namespace deltaserve

@@ -1,0 +1,198 @@
+// Name, shape and dtype checks, and the account of which tensors a model has used.
+#include "model/weight_loader.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "model/vision_tensors.h"
+
+namespace deltaserve {
+
+namespace {
+
+constexpr std::string_view kVisionPrefix = "model.visual.";
+constexpr std::string_view kMtpPrefix = "mtp.";
+
+std::string shape_text(std::span<const int64_t> shape) {
+  std::string text = "[";
+  for (const int64_t size : shape) {
+    text += text.size() == 1 ? "" : ", ";
+    text += std::to_string(size);
+  }
+  text += ']';
+  return text;
+}
+
+}  // namespace
+
+WeightLoader::WeightLoader(const Checkpoint& checkpoint, Backend& backend,
+                           const ProgressCallback& on_progress)
+    : checkpoint_(checkpoint), backend_(backend), on_progress_(on_progress) {
+  for (const std::string& name : checkpoint.names()) {
+    if (!name.starts_with(kVisionPrefix) && !name.starts_with(kMtpPrefix)) {
+      total_bytes_ += checkpoint.find(name)->num_bytes();
+    }
+  }
+}
+
+void WeightLoader::fail_with(Error error) {
+  if (!error_) {
+    error_ = std::move(error);
+  }
+}
+
+bool WeightLoader::has(std::string_view name) const {
+  return checkpoint_.find(name) != nullptr;
+}
+
+TensorView WeightLoader::take(const std::string& name, const std::vector<int64_t>& shape) {
+  if (failed()) {
+    return {};
+  }
+  const TensorView* view = checkpoint_.find(name);
+  if (view == nullptr) {
+    fail_with({.code = ErrorCode::kInvalidArgument,
+               .message = fmt::format("the checkpoint has no tensor \"{}\" of shape {}", name,
+                                      shape_text(shape)),
+               .param = name,
+               .api_code = {}});
+    return {};
+  }
+  const bool is_float =
+      view->dtype == DType::kF32 || view->dtype == DType::kBF16 || view->dtype == DType::kF16;
+  if (view->shape != shape || !is_float) {
+    fail_with({.code = ErrorCode::kInvalidArgument,
+               .message = fmt::format("tensor \"{}\" is {} {}; config.json asks for {} of float32, "
+                                      "bfloat16 or float16",
+                                      name, dtype_name(view->dtype), shape_text(view->shape),
+                                      shape_text(shape)),
+               .param = name,
+               .api_code = {}});
+    return {};
+  }
+  if (taken_.insert(name).second) {
+    done_bytes_ += view->num_bytes();
+  }
+  return *view;
+}
+
+template <typename T>
+std::unique_ptr<T> WeightLoader::keep_weight(Result<std::unique_ptr<T>> weight,
+                                             std::string_view name) {
+  if (weight) {
+    return std::move(*weight);
+  }
+  Error error = std::move(weight.error());
+  error.message = fmt::format("{}: {}", name, error.message);
+  fail_with(std::move(error));
+  return nullptr;
+}
+
+DeviceBuffer WeightLoader::keep(Result<DeviceBuffer> buffer, std::string_view name) {
+  if (buffer) {
+    weight_bytes_ += static_cast<int64_t>(buffer->bytes());
+    return std::move(*buffer);
+  }
+  Error error = std::move(buffer.error());
+  error.message = fmt::format("{}: {}", name, error.message);
+  fail_with(std::move(error));
+  return {};
+}
+
+void WeightLoader::done_with(std::span<const TensorView> views) {
+  for (const TensorView& view : views) {
+    drop_mapped_pages(view);
+  }
+  if (on_progress_) {
+    on_progress_(done_bytes_, total_bytes_);
+  }
+}
+
+std::unique_ptr<LinearWeight> WeightLoader::linear(std::span<const TensorView> parts,
+                                                   std::string_view name) {
+  if (failed()) {
+    return nullptr;
+  }
+  std::unique_ptr<LinearWeight> weight = keep_weight(backend_.make_linear(parts), name);
+  weight_bytes_ += weight == nullptr ? 0 : weight->bytes;
+  done_with(parts);
+  return weight;
+}
+
+std::unique_ptr<LinearWeight> WeightLoader::linear(const std::string& name, int64_t N, int64_t K) {
+  const TensorView view = take(name, {N, K});
+  return linear({&view, 1}, name);
+}
+
+std::unique_ptr<GateUpWeight> WeightLoader::gate_up(const std::string& prefix, int64_t I,
+                                                    int64_t K) {
+  const TensorView views[] = {take(prefix + "gate_proj.weight", {I, K}),
+                              take(prefix + "up_proj.weight", {I, K})};
+  if (failed()) {
+    return nullptr;
+  }
+  std::unique_ptr<GateUpWeight> weight =
+      keep_weight(backend_.make_gate_up(views[0], views[1]), prefix + "gate_proj");
+  weight_bytes_ += weight == nullptr ? 0 : weight->bytes;
+  done_with(views);
+  return weight;
+}
+
+std::unique_ptr<ExpertsWeight> WeightLoader::experts(std::span<const TensorView> gate,
+                                                     std::span<const TensorView> up,
+                                                     std::span<const TensorView> down,
+                                                     std::string_view name) {
+  if (failed()) {
+    return nullptr;
+  }
+  std::unique_ptr<ExpertsWeight> weight = keep_weight(backend_.make_experts(gate, up, down), name);
+  weight_bytes_ += weight == nullptr ? 0 : weight->bytes_per_expert * weight->E;
+  for (const auto& views : {gate, up, down}) {
+    done_with(views);
+  }
+  return weight;
+}
+
+std::unique_ptr<EmbeddingWeight> WeightLoader::embedding(const TensorView& table,
+                                                         std::string_view name) {
+  return failed() ? nullptr : keep_weight(backend_.make_embedding(table), name);
+}
+
+DeviceBuffer WeightLoader::floats(const std::string& name, const std::vector<int64_t>& shape) {
+  const TensorView view = take(name, shape);
+  if (failed()) {
+    return {};
+  }
+  const std::vector<float> values = to_float_vector(view);
+  return keep(DeviceBuffer::upload<float>(backend_, values), name);
+}
+
+void WeightLoader::check_vision(const ModelConfig& config) {
+  if (!config.vision) {
+    return;
+  }
+  for (const NamedShape& expected : vision_tensor_shapes(*config.vision)) {
+    take(expected.name, expected.shape);
+  }
+}
+
+Result<void> WeightLoader::finish(const ModelConfig& config) {
+  check_vision(config);
+  for (const std::string& name : checkpoint_.names()) {
+    if (!failed() && !taken_.contains(name) && !name.starts_with(kMtpPrefix)) {
+      fail_with({.code = ErrorCode::kInvalidArgument,
+                 .message = fmt::format("tensor \"{}\" {} belongs to nothing that config.json "
+                                        "describes",
+                                        name, shape_text(checkpoint_.find(name)->shape)),
+                 .param = name,
+                 .api_code = {}});
+    }
+  }
+  if (failed()) {
+    return std::unexpected(*error_);
+  }
+  return {};
+}
+
+}  // namespace deltaserve

@@ -1,0 +1,75 @@
+// Takes tensors of a checkpoint by name and shape and hands them to the backend, straight from the
+// mapped file. Keeps account: at the end every tensor has been taken, belongs to the vision tower
+// or to MTP, or is an error. The first error is kept; later calls then do nothing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "model/config.h"
+#include "model/device_buffer.h"
+#include "model/model.h"
+#include "ops/backend.h"
+#include "tensor/checkpoint.h"
+
+namespace deltaserve {
+
+class WeightLoader {
+ public:
+  WeightLoader(const Checkpoint& checkpoint, Backend& backend, const ProgressCallback& on_progress);
+
+  bool has(std::string_view name) const;
+  // A tensor of exactly this shape, float32, bfloat16 or float16. After an error the view is empty.
+  TensorView take(const std::string& name, const std::vector<int64_t>& shape);
+
+  // Repacked weights. `name` says in errors what they are; null after an error.
+  std::unique_ptr<LinearWeight> linear(std::span<const TensorView> parts, std::string_view name);
+  std::unique_ptr<LinearWeight> linear(const std::string& name, int64_t N, int64_t K);
+  std::unique_ptr<GateUpWeight> gate_up(const std::string& prefix, int64_t I, int64_t K);
+  std::unique_ptr<ExpertsWeight> experts(std::span<const TensorView> gate,
+                                         std::span<const TensorView> up,
+                                         std::span<const TensorView> down, std::string_view name);
+  std::unique_ptr<EmbeddingWeight> embedding(const TensorView& table, std::string_view name);
+
+  // A tensor as float32 on the device.
+  DeviceBuffer floats(const std::string& name, const std::vector<int64_t>& shape);
+  // Host values on the device.
+  template <typename T>
+  DeviceBuffer upload(std::span<const T> values) {
+    Result<DeviceBuffer> buffer = DeviceBuffer::upload<T>(backend_, values);
+    return keep(std::move(buffer), "a constant");
+  }
+
+  // Checks that nothing is left over. Errors: the first one met, or the tensor that belongs to
+  // nothing, or the vision tensor that is missing or misshaped.
+  Result<void> finish(const ModelConfig& config);
+
+  bool failed() const { return error_.has_value(); }
+  void fail_with(Error error);
+  int64_t weight_bytes() const { return weight_bytes_; }  // held by the backend
+
+ private:
+  DeviceBuffer keep(Result<DeviceBuffer> buffer, std::string_view name);
+  template <typename T>
+  std::unique_ptr<T> keep_weight(Result<std::unique_ptr<T>> weight, std::string_view name);
+  void done_with(std::span<const TensorView> views);
+  void check_vision(const ModelConfig& config);
+
+  const Checkpoint& checkpoint_;
+  Backend& backend_;
+  const ProgressCallback& on_progress_;
+  std::set<std::string, std::less<>> taken_;
+  std::optional<Error> error_;
+  int64_t weight_bytes_ = 0;
+  int64_t done_bytes_ = 0;
+  int64_t total_bytes_ = 0;
+};
+
+}  // namespace deltaserve

@@ -1,0 +1,59 @@
+// Every activation buffer of a forward pass, sized once for the largest step. Layers share them:
+// a buffer's content lives from one op to the next within a layer.
+#pragma once
+
+#include <cstdint>
+
+#include "base/error.h"
+#include "model/config.h"
+#include "model/device_buffer.h"
+#include "ops/backend.h"
+
+namespace deltaserve {
+
+// Rows start on 64-byte borders: 32 elements of the narrowest compute dtype.
+constexpr int64_t row_stride(int64_t width) {
+  return (width + 31) / 32 * 32;
+}
+
+// Widths of the stacked input projections.
+int64_t linear_projection_width(const ModelConfig& config);  // qkv | z | b | a
+int64_t full_projection_width(const ModelConfig& config);    // q and gate | k | v
+
+struct Workspace {
+  DeviceBuffer residual;        // [T, H] X
+  DeviceBuffer normed;          // [T, H] X, input of mixer and FFN
+  DeviceBuffer delta;           // [T, H] X, output of mixer and FFN
+  DeviceBuffer projected;       // [T, stride of the wider projection] X
+  DeviceBuffer convolved;       // [T, C] X, then the gated norm's output
+  DeviceBuffer core;            // [T, Hv dv or nh hd] X, output of delta rule or attention
+  DeviceBuffer inner;           // [T, I of the dense or the shared MLP] X
+  DeviceBuffer shared;          // [T, H] X, output of the shared expert
+  DeviceBuffer router;          // [T, E + 1] float32, the last column the shared expert's gate
+  DeviceBuffer expert_ids;      // [T, K] int32
+  DeviceBuffer expert_weights;  // [T, K] float32
+  DeviceBuffer last_residual;   // [R, H] X, rows whose logits are wanted
+  DeviceBuffer last_delta;      // [R, H] X
+  DeviceBuffer last_normed;     // [R, H] X
+  DeviceBuffer logits;          // [R, V] float32
+
+  static int64_t bytes(const ModelConfig& config, DType compute_dtype, const StepLimits& limits);
+  static Result<Workspace> allocate(const ModelConfig& config, Backend& backend,
+                                    const StepLimits& limits);
+};
+
+// What a layer needs to run its part of a step.
+struct Step {
+  Backend& backend;
+  const BatchView& batch;
+  Workspace& workspace;
+  int64_t T = 0;
+  int64_t element_size = 0;  // of X
+
+  // Element `offset` of a buffer of X.
+  void* at(void* base, int64_t offset) const {
+    return static_cast<std::byte*>(base) + offset * element_size;
+  }
+};
+
+}  // namespace deltaserve
