@@ -1,0 +1,175 @@
+// Renders the chat template and encodes the result so that text which came from the request cannot
+// become control tokens.
+#include "api/chat_prompt.h"
+
+#include <fmt/format.h>
+
+#include "api/messages.h"
+#include "api/thinking_switch.h"
+#include "api/tools_field.h"
+
+namespace deltaserve {
+namespace {
+
+struct TemplateInput {
+  json::Array messages;
+  json::Object variables;  // all but messages
+  bool continue_final_message = false;
+};
+
+json::Object read_template_kwargs(FieldReader& fields) {
+  const json::Object* kwargs = fields.object("chat_template_kwargs");
+  if (kwargs == nullptr) {
+    return {};
+  }
+  for (const std::string_view reserved : {"messages", "tools"}) {
+    if (kwargs->contains(reserved)) {
+      fields.refuse("chat_template_kwargs",
+                    fmt::format("'chat_template_kwargs' must not set '{}'.", reserved));
+    }
+  }
+  return *kwargs;
+}
+
+// Whether the last message is to be continued, and the generation prompt that goes with it.
+void read_continuation(FieldReader& fields, TemplateInput& input) {
+  input.continue_final_message = fields.boolean("continue_final_message", false);
+  const std::optional<bool> generation = fields.optional_boolean("add_generation_prompt");
+  if (input.continue_final_message && generation.value_or(false)) {
+    fields.refuse("continue_final_message",
+                  "'continue_final_message' and 'add_generation_prompt' exclude each other.");
+  }
+  if (input.continue_final_message) {
+    input.variables["add_generation_prompt"] = false;
+  } else if (generation) {
+    input.variables["add_generation_prompt"] = *generation;
+  } else if (!input.variables.contains("add_generation_prompt")) {
+    input.variables["add_generation_prompt"] = true;
+  }
+}
+
+Result<TemplateInput> read_template_input(FieldReader& fields) {
+  TemplateInput input;
+  input.variables = read_template_kwargs(fields);
+  read_thinking_switch(fields, input.variables);
+  json::Array tools = read_tool_fields(fields);
+  if (!tools.empty()) {
+    input.variables["tools"] = std::move(tools);
+  }
+  read_continuation(fields, input);
+  const json::Array* messages = fields.array("messages");
+  if (fields.ok() && messages == nullptr) {
+    fields.refuse("messages", "'messages' is missing.");
+  }
+  if (!fields.ok()) {
+    return std::unexpected(fields.error());
+  }
+  Result<json::Array> normalized = normalize_messages(*messages);
+  if (!normalized) {
+    return std::unexpected(std::move(normalized.error()));
+  }
+  input.messages = *std::move(normalized);
+  if (input.continue_final_message && input.messages.back().at("role") != "assistant") {
+    return invalid("'continue_final_message' needs an assistant message at the end.", "messages");
+  }
+  return input;
+}
+
+Result<RenderedPrompt> render_messages(const ChatTemplate& chat_template, json::Object variables,
+                                       json::Array messages) {
+  variables["messages"] = std::move(messages);
+  Result<RenderedPrompt> rendered = chat_template.render(variables);
+  if (!rendered && rendered.error().param.empty()) {
+    rendered.error().param = "messages";
+  }
+  return rendered;
+}
+
+// A template that refuses system messages after the first gets all of them merged into the first:
+// both texts reach the model, in their order.
+Result<RenderedPrompt> render(const ChatTemplate& chat_template, const TemplateInput& input) {
+  Result<RenderedPrompt> rendered = render_messages(chat_template, input.variables, input.messages);
+  if (!rendered && has_later_system(input.messages)) {
+    return render_messages(chat_template, input.variables, merge_all_system(input.messages));
+  }
+  return rendered;
+}
+
+// A text that does not occur in `content` and ends it, so that the end of the content can be found
+// in the rendered prompt and templates that trim leave the content's own end alone.
+std::string end_mark(std::string_view content) {
+  std::string mark = "[[end-of-final-message]]";
+  while (content.find(mark) != std::string_view::npos) {
+    mark.insert(2, "-");
+  }
+  return mark;
+}
+
+void cut(RenderedPrompt& prompt, size_t size) {
+  prompt.text.resize(size);
+  while (!prompt.spans.empty() && prompt.spans.back().begin >= size) {
+    prompt.spans.pop_back();
+  }
+  if (!prompt.spans.empty()) {
+    prompt.spans.back().end = std::min(prompt.spans.back().end, size);
+  }
+}
+
+// Renders up to the end of the last message's own text.
+Result<RenderedPrompt> render_continued(const ChatTemplate& chat_template, TemplateInput input) {
+  json::Object& last = input.messages.back().get_object();
+  const std::string content(last["content"].get_string());
+  const std::string mark = end_mark(content);
+  last["content"] = content + mark;
+  Result<RenderedPrompt> rendered = render(chat_template, input);
+  if (!rendered) {
+    return rendered;
+  }
+  const size_t end = rendered->text.rfind(mark);
+  if (end == std::string::npos) {
+    return invalid("The chat template does not show the last message, so it cannot be continued.",
+                   "continue_final_message");
+  }
+  cut(*rendered, end);
+  return rendered;
+}
+
+std::vector<int32_t> encode(const ServingContext& context, const RenderedPrompt& prompt) {
+  const std::string_view text = prompt.text;
+  std::vector<TextSpan> spans;
+  spans.reserve(prompt.spans.size());
+  for (const RenderedPrompt::Span& span : prompt.spans) {
+    spans.push_back({text.substr(span.begin, span.end - span.begin),
+                     span.from_template || context.allow_special_tokens_in_content});
+  }
+  return context.tokenizer->encode(spans);
+}
+
+}  // namespace
+
+Result<ChatPrompt> build_chat_prompt(const ServingContext& context, FieldReader& fields) {
+  if (context.chat_template == nullptr) {
+    return invalid("This checkpoint has no chat template: use /v1/completions.");
+  }
+  Result<TemplateInput> input = read_template_input(fields);
+  if (!input) {
+    return std::unexpected(std::move(input.error()));
+  }
+  ChatPrompt prompt;
+  if (input->continue_final_message) {
+    prompt.continued_text = input->messages.back().at("content").get_string();
+  }
+  const Result<RenderedPrompt> rendered =
+      input->continue_final_message ? render_continued(*context.chat_template, *std::move(input))
+                                    : render(*context.chat_template, *input);
+  if (!rendered) {
+    return std::unexpected(rendered.error());
+  }
+  prompt.token_ids = encode(context, *rendered);
+  if (prompt.token_ids.empty()) {
+    return invalid("The chat template made an empty prompt of these messages.", "messages");
+  }
+  return prompt;
+}
+
+}  // namespace deltaserve

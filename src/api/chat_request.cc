@@ -1,0 +1,80 @@
+// Parses and validates a chat request. Cheap checks of all fields come before rendering, so that a
+// wrong number is not found only after a long prompt was tokenised.
+#include "api/chat_request.h"
+
+#include <limits>
+
+#include "api/chat_prompt.h"
+#include "api/request_id.h"
+#include "api/sampling_fields.h"
+#include "api/tools_field.h"
+
+namespace deltaserve {
+namespace {
+
+void read_logprobs(const ServingContext& context, FieldReader& fields, GenerationJob& job,
+                   SamplingParams& sampling) {
+  const bool wanted = fields.boolean("logprobs", false);
+  const int64_t top = fields.integer("top_logprobs", 0, context.limits.max_logprobs).value_or(0);
+  if (top > 0 && !wanted) {
+    fields.refuse("top_logprobs", "'top_logprobs' needs 'logprobs' to be true.");
+  }
+  sampling.num_logprobs = wanted ? static_cast<int32_t>(top) : -1;
+  job.options.num_logprobs = sampling.num_logprobs;
+}
+
+struct TokenLimit {
+  std::optional<int64_t> value;
+  std::string_view field = "max_tokens";
+};
+
+TokenLimit read_token_limit(FieldReader& fields) {
+  constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+  const auto older = fields.integer("max_tokens", 1, kNoLimit);
+  const auto newer = fields.integer("max_completion_tokens", 1, kNoLimit);
+  return newer ? TokenLimit{newer, "max_completion_tokens"} : TokenLimit{older, "max_tokens"};
+}
+
+}  // namespace
+
+Result<GenerationJob> parse_chat_request(const ServingContext& context, const json::Object& body) {
+  FieldReader fields(body);
+  GenerationJob job;
+  Request request;
+  read_model_field(context, fields, job.options);
+  read_stream_fields(fields, job.options);
+  read_sampling_fields(context, fields, request.sampling, job.options);
+  read_logprobs(context, fields, job, request.sampling);
+  const TokenLimit limit = read_token_limit(fields);
+  const bool echo = fields.boolean("echo", false);
+  request.priority = read_priority(fields);
+  read_response_format(fields);
+  refuse_unsupported_fields(fields);
+  if (!fields.ok()) {
+    return std::unexpected(fields.error());
+  }
+  Result<ChatPrompt> prompt = build_chat_prompt(context, fields);
+  if (!prompt) {
+    return std::unexpected(std::move(prompt.error()));
+  }
+  const auto num_tokens = static_cast<int64_t>(prompt->token_ids.size());
+  const Result<void> fits =
+      resolve_max_tokens(context, num_tokens, limit.value, limit.field, request.sampling);
+  if (!fits) {
+    return std::unexpected(fits.error());
+  }
+  job.options.chat = true;
+  job.options.id = make_request_id("chatcmpl-");
+  job.options.created = unix_seconds();
+  PromptInfo info{num_tokens, {}, echo ? std::move(prompt->continued_text) : std::string()};
+  if (job.options.return_token_ids) {
+    info.token_ids = prompt->token_ids;
+  }
+  request.prompt_token_ids = std::move(prompt->token_ids);
+  request.eos_token_ids = context.eos_token_ids;
+  job.prompts.push_back(std::move(info));
+  job.requests.push_back(std::move(request));
+  return job;
+}
+
+}  // namespace deltaserve

@@ -1,0 +1,98 @@
+// Parses and validates a text completion request.
+#include "api/completion_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "api/prompt_field.h"
+#include "api/request_id.h"
+#include "api/sampling_fields.h"
+#include "api/tools_field.h"
+
+namespace deltaserve {
+namespace {
+
+// OpenAI's default for this endpoint, unlike chat, whose answers may fill the context.
+constexpr int64_t kDefaultMaxTokens = 16;
+
+void read_logprobs(const ServingContext& context, FieldReader& fields, GenerationJob& job,
+                   Request& request, bool echo) {
+  const auto logprobs = fields.integer("logprobs", 0, context.limits.max_logprobs);
+  request.sampling.num_logprobs = static_cast<int32_t>(logprobs.value_or(-1));
+  request.prompt_logprobs = echo ? request.sampling.num_logprobs : -1;
+  job.options.num_logprobs = request.sampling.num_logprobs;
+}
+
+void refuse_completion_fields(FieldReader& fields, int32_t n) {
+  if (const auto suffix = fields.string("suffix"); suffix && !suffix->empty()) {
+    fields.refuse("suffix", "'suffix' is not supported.");
+  }
+  constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+  if (const auto best_of = fields.integer("best_of", 1, kNoLimit); best_of && *best_of != n) {
+    fields.refuse("best_of", "'best_of' is only supported when it equals 'n'.");
+  }
+}
+
+Result<void> add_prompt(const ServingContext& context, RawPrompt prompt, bool echo,
+                        std::optional<int64_t> max_tokens, Request request, GenerationJob& job) {
+  const auto num_tokens = static_cast<int64_t>(prompt.token_ids.size());
+  const int64_t room = std::max<int64_t>(context.max_model_len - num_tokens, 1);
+  const int64_t wanted = max_tokens.value_or(std::min(kDefaultMaxTokens, room));
+  Result<void> fits =
+      resolve_max_tokens(context, num_tokens, wanted, "max_tokens", request.sampling);
+  if (!fits) {
+    return fits;
+  }
+  PromptInfo info{num_tokens, {}, echo ? std::move(prompt.text) : std::string()};
+  if (job.options.return_token_ids || request.prompt_logprobs >= 0) {
+    info.token_ids = prompt.token_ids;
+  }
+  request.prompt_token_ids = std::move(prompt.token_ids);
+  request.eos_token_ids = context.eos_token_ids;
+  job.prompts.push_back(std::move(info));
+  job.requests.push_back(std::move(request));
+  return {};
+}
+
+}  // namespace
+
+Result<GenerationJob> parse_completion_request(const ServingContext& context,
+                                               const json::Object& body) {
+  FieldReader fields(body);
+  GenerationJob job;
+  Request request;
+  read_model_field(context, fields, job.options);
+  read_stream_fields(fields, job.options);
+  read_sampling_fields(context, fields, request.sampling, job.options);
+  const bool echo = fields.boolean("echo", false);
+  read_logprobs(context, fields, job, request, echo);
+  constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+  const auto max_tokens = fields.integer("max_tokens", 1, kNoLimit);
+  fields.boolean("add_special_tokens", true);
+  request.priority = read_priority(fields);
+  refuse_completion_fields(fields, job.options.n);
+  refuse_unsupported_fields(fields);
+  read_response_format(fields);
+  if (!fields.ok()) {
+    return std::unexpected(fields.error());
+  }
+  Result<std::vector<RawPrompt>> prompts = read_prompts(context, fields);
+  if (!prompts) {
+    return std::unexpected(std::move(prompts.error()));
+  }
+  job.options.chat = false;
+  job.options.id = make_request_id("cmpl-");
+  job.options.created = unix_seconds();
+  for (RawPrompt& prompt : *prompts) {
+    const Result<void> added =
+        add_prompt(context, std::move(prompt), echo, max_tokens, request, job);
+    if (!added) {
+      return std::unexpected(added.error());
+    }
+  }
+  return job;
+}
+
+}  // namespace deltaserve
