@@ -1,6 +1,6 @@
 // Attention over one split: scores from transposed K, softmax, weighted sum of V; see
-// attention_rows.h. Every sum has one fixed order: a score over ascending dimensions, an output over
-// ascending tokens, the softmax sum over the split's vectors of tokens.
+// attention_rows.h. Every sum has one fixed order: a score over ascending dimensions, an output
+// over ascending tokens, the softmax sum over the split's vectors of tokens.
 #include "backends/cpu/attention_rows.h"
 
 #include "backends/cpu/kv_layout.h"
@@ -8,8 +8,8 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/attention_rows.cc"
-#include <cmath>
 #include <hwy/foreach_target.h>
+#include <cmath>
 #include <limits>
 
 #include "backends/cpu/simd_math-inl.h"
@@ -119,8 +119,8 @@ HWY_INLINE SoftmaxState softmax(float* scores, int64_t length) {
   const hn::RebindToSigned<FullF32> di;
   const VF minus_infinity = hn::Set(d, -std::numeric_limits<float>::infinity());
   const int64_t last = (length - 1) / kLanes * kLanes;  // first token of the last vector
-  const auto seen = hn::RebindMask(
-      d, hn::Lt(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(length - last))));
+  const auto seen =
+      hn::RebindMask(d, hn::Lt(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(length - last))));
   hn::StoreU(hn::IfThenElse(seen, hn::LoadU(d, scores + last), minus_infinity), d, scores + last);
   VF largest = minus_infinity;
   for (int64_t i = 0; i <= last; i += kLanes) {
@@ -198,8 +198,7 @@ HWY_INLINE void value_token(const AttentionSplit& split, int64_t m, const X* v, 
 
 template <int kVectors, typename X>
 HWY_INLINE void values_of(const AttentionSplit& split, int64_t first) {
-  const X* cache =
-      static_cast<const X*>(split.kv_cache) + kv_head_elements(split.head_dim);
+  const X* cache = static_cast<const X*>(split.kv_cache) + kv_head_elements(split.head_dim);
   // Vectors of one pass see about the same tokens: the common ones together, the rest one by one.
   // A token that a vector does not see is not read, not even with weight zero.
   const int64_t common = split.lengths[first];

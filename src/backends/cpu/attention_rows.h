@@ -44,8 +44,8 @@ struct AttentionFunctions {
   void (*load_query)(DType x_dtype, const void* q, int64_t head_dim, float* out) = nullptr;
   void (*split)(DType x_dtype, const AttentionSplit& split) = nullptr;
   // Adds a later split to `state` and `out` [head_dim].
-  void (*merge)(SoftmaxState& state, float* out, const SoftmaxState& later,
-                const float* later_out, int64_t head_dim) = nullptr;
+  void (*merge)(SoftmaxState& state, float* out, const SoftmaxState& later, const float* later_out,
+                int64_t head_dim) = nullptr;
   // result = out / sum * sigmoid(gate), rounded to X.
   void (*finish)(DType x_dtype, const SoftmaxState& state, const float* out, const void* gate,
                  int64_t head_dim, void* result) = nullptr;

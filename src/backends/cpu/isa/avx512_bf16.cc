@@ -20,7 +20,7 @@ void multiply_bf16(const GemmTile& tile) {
   const auto* w = static_cast<const uint16_t*>(tile.panel);
   const char* next = prefetch_start(tile);
   Accumulators<R> acc;
-  acc.start(tile);
+  acc.start(tile.c, tile.accumulate);
   for (int64_t pairs = tile.k / 2; pairs > 0; pairs -= 16, w += 1024) {
     const int64_t count = pairs < 16 ? pairs : 16;
     for (int64_t p = 0; p < count; ++p, a += R, next += 128) {
@@ -36,10 +36,10 @@ void multiply_bf16(const GemmTile& tile) {
       }
     }
   }
-  acc.finish(tile);
+  acc.finish(tile.c);
 }
 
-DS_ISA_DISPATCH_ROWS(multiply_bf16)
+DS_ISA_DISPATCH_ROWS(multiply_bf16, GemmTile)
 
 // packed[pair][row] as 32-bit pairs of bfloat16.
 void pack_bf16(const void* x, int64_t stride, int64_t rows, int64_t K, void* packed) {

@@ -22,22 +22,22 @@ template <int R>
 struct Accumulators {
   Vec v[R][kVecs];
 
-  void start(const GemmTile& tile) {
+  void start(const float* c, bool accumulate) {
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
       for (int j = 0; j < kVecs; ++j) {
-        v[r][j] = tile.accumulate ? vec_load(tile.c + r * kPanelColumns + j * kLanes) : vec_zero();
+        v[r][j] = accumulate ? vec_load(c + r * kPanelColumns + j * kLanes) : vec_zero();
       }
     }
   }
 
-  void finish(const GemmTile& tile) const {
+  void finish(float* c) const {
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
       for (int j = 0; j < kVecs; ++j) {
-        vec_store(tile.c + r * kPanelColumns + j * kLanes, v[r][j]);
+        vec_store(c + r * kPanelColumns + j * kLanes, v[r][j]);
       }
     }
   }
@@ -75,7 +75,7 @@ void multiply_f32_bf16(const GemmTile& tile) {
   const auto* w = static_cast<const uint16_t*>(tile.panel);
   const char* next = prefetch_start(tile);
   Accumulators<R> acc;
-  acc.start(tile);
+  acc.start(tile.c, tile.accumulate);
   int64_t pairs = tile.k / 2;
   for (; pairs > 0; pairs -= 16, w += 1024) {
     const int64_t count = pairs < 16 ? pairs : 16;
@@ -86,7 +86,7 @@ void multiply_f32_bf16(const GemmTile& tile) {
     }
     next += 2048;
   }
-  acc.finish(tile);
+  acc.finish(tile.c);
 }
 
 template <int R>
@@ -95,7 +95,7 @@ void multiply_f32(const GemmTile& tile) {
   const auto* w = static_cast<const float*>(tile.panel);
   const char* next = prefetch_start(tile);
   Accumulators<R> acc;
-  acc.start(tile);
+  acc.start(tile.c, tile.accumulate);
   for (int64_t k = 0; k < tile.k; ++k, a += R, w += kPanelColumns, next += 128) {
     prefetch_l2(next);
     prefetch_l2(next + 64);
@@ -108,24 +108,44 @@ void multiply_f32(const GemmTile& tile) {
       }
     }
   }
-  acc.finish(tile);
+  acc.finish(tile.c);
+}
+
+template <int R>
+void multiply_strided(const StridedTile& tile) {
+  const float* a = tile.a;
+  const float* w = tile.panel;
+  Accumulators<R> acc;
+  acc.start(tile.c, tile.accumulate);
+  for (int64_t k = 0; k < tile.k; ++k, a += tile.k_stride, w += kPanelColumns) {
+#pragma GCC unroll 8
+    for (int j = 0; j < kVecs; ++j) {
+      const Vec b = vec_load(w + j * kLanes);
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r) {
+        acc.v[r][j] = vec_fma(vec_set(a[r * tile.row_stride]), b, acc.v[r][j]);
+      }
+    }
+  }
+  acc.finish(tile.c);
 }
 
 // Calls Kernel<R> for a number of rows known at run time: kernel is a template over R.
-#define DS_ISA_DISPATCH_ROWS(kernel)         \
-  template <int R>                           \
-  void kernel##_rows(const GemmTile& tile) { \
-    if constexpr (R == 1) {                  \
-      kernel<1>(tile);                       \
-    } else if (tile.rows == R) {             \
-      kernel<R>(tile);                       \
-    } else {                                 \
-      kernel##_rows<R - 1>(tile);            \
-    }                                        \
+#define DS_ISA_DISPATCH_ROWS(kernel, Tile) \
+  template <int R>                         \
+  void kernel##_rows(const Tile& tile) {   \
+    if constexpr (R == 1) {                \
+      kernel<1>(tile);                     \
+    } else if (tile.rows == R) {           \
+      kernel<R>(tile);                     \
+    } else {                               \
+      kernel##_rows<R - 1>(tile);          \
+    }                                      \
   }
 
-DS_ISA_DISPATCH_ROWS(multiply_f32_bf16)
-DS_ISA_DISPATCH_ROWS(multiply_f32)
+DS_ISA_DISPATCH_ROWS(multiply_f32_bf16, GemmTile)
+DS_ISA_DISPATCH_ROWS(multiply_f32, GemmTile)
+DS_ISA_DISPATCH_ROWS(multiply_strided, StridedTile)
 
 inline float widen(float x) {
   return x;

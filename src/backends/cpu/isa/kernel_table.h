@@ -23,6 +23,19 @@ struct GemmTile {
   const void* prefetch = nullptr;  // memory to bring near meanwhile, as much as the panel part has
 };
 
+// c[rows][32] (+)= a * panel[k][32] in float32, a's element (r, k) at r * row_stride + k *
+// k_stride.
+struct StridedTile {
+  const float* a = nullptr;
+  int64_t row_stride = 0;
+  int64_t k_stride = 0;
+  const float* panel = nullptr;
+  float* c = nullptr;
+  int64_t k = 0;
+  int64_t rows = 0;  // 1..max_rows
+  bool accumulate = false;
+};
+
 struct MatrixKernels {
   // Packs `rows` (1..max_rows) rows of x, `stride` elements apart, for `multiply`. An odd K gets a
   // zero appended where the kernel works in pairs.
@@ -64,6 +77,7 @@ struct CpuKernels {
   void (*silu_mul)(float* c, int64_t rows) = nullptr;
 
   // Parts of the gated delta rule; c is always [rows][32].
+  void (*multiply_strided)(const StridedTile& tile) = nullptr;
   void (*delta_rule_step)(const DeltaRuleStep& step) = nullptr;
   // c[r] *= factor[r].
   void (*scale_rows)(float* c, int64_t rows, const float* factor) = nullptr;

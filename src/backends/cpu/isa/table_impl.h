@@ -21,6 +21,7 @@ constexpr CpuKernels vec_kernels(const char* name, const char* bf16, const char*
   table.store_bf16 = store_tile_bf16;
   table.store_f32 = store_tile_f32;
   table.silu_mul = silu_mul_tile;
+  table.multiply_strided = multiply_strided_rows<kMaxRows>;
   table.delta_rule_step = delta_rule_step;
   table.scale_rows = scale_rows;
   table.delta_residual = delta_residual;
