@@ -1,0 +1,268 @@
+// HttpProtocol: reading requests and finding who answers them. What goes out is in
+// http_protocol_send.cc.
+#include "server/http_protocol.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace deltaserve {
+namespace {
+
+// A refused request's body up to this size is read to its end, so that the connection can be kept.
+constexpr size_t kMaxSkippedBody = size_t{1} << 20;
+
+HttpResponse reader_error(int status, const std::string& message) {
+  HttpResponse response = error_response(
+      {status == 413 ? ErrorCode::kPayloadTooLarge : ErrorCode::kInvalidArgument, message, "", ""});
+  response.status = status;
+  return response;
+}
+
+HttpResponse internal_error(const std::string& what) {
+  spdlog::error("a request handler failed: {}", what);
+  return error_response({ErrorCode::kInternal, "The server failed on this request.", "", ""});
+}
+
+bool is_text(std::string_view content_type) {
+  return content_type.starts_with("text/");
+}
+
+template <typename Handle>
+auto guarded(Handle handle) -> decltype(handle()) {
+  try {
+    return handle();
+  } catch (const std::exception& error) {
+    spdlog::error("a request handler failed: {}", error.what());
+    return fail(ErrorCode::kInternal, "The server failed on this request.");
+  }
+}
+
+}  // namespace
+
+HttpProtocol::HttpProtocol(ServerCore& core, Transport& transport, size_t io_index)
+    : core_(&core),
+      transport_(&transport),
+      io_index_(io_index),
+      reader_({core.options.max_header_bytes, core.options.max_body_bytes}) {}
+
+void HttpProtocol::on_bytes(std::string& input) {
+  while (phase_ == Phase::kReading) {
+    const bool first_byte = !reader_.started();
+    const RequestReader::Event event = reader_.feed(input);
+    if (first_byte && reader_.started()) {
+      request_start_ = Clock::now();
+    }
+    switch (event) {
+      case RequestReader::Event::kNeedMore:
+        set_reading_deadline();
+        return;
+      case RequestReader::Event::kHeader:
+        on_header();
+        break;
+      case RequestReader::Event::kComplete:
+        on_request();
+        break;
+      case RequestReader::Event::kError:
+        respond_and_close(reader_error(reader_.status(), reader_.message()));
+        return;
+    }
+  }
+}
+
+void HttpProtocol::set_reading_deadline() {
+  if (!reader_.started()) {
+    return;  // the idle deadline runs
+  }
+  auto limit = core_->options.header_timeout;
+  if (reader_.header_done()) {
+    const auto earned = std::chrono::seconds(reader_.body_bytes() / core_->options.min_body_rate);
+    limit = core_->options.body_timeout + earned;
+  }
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(request_start_ + limit - Clock::now());
+  transport_->set_deadline(std::max(left, std::chrono::milliseconds(1)));
+}
+
+void HttpProtocol::on_header() {
+  request_start_ = Clock::now();
+  refusal_ = check_header();
+  if (!refusal_) {
+    if (reader_.expects_continue()) {
+      transport_->send("HTTP/1.1 100 Continue\r\n\r\n");
+    }
+    return;
+  }
+  const bool small = reader_.content_length().value_or(0) <= kMaxSkippedBody &&
+                     reader_.request().header("transfer-encoding").empty();
+  if (reader_.expects_continue() || !small) {
+    respond_and_close(*std::exchange(refusal_, std::nullopt));
+  }
+}
+
+std::optional<HttpResponse> HttpProtocol::check_header() {
+  const HttpRequest& request = reader_.request();
+  route_ = nullptr;
+  if (request.method == "OPTIONS") {
+    return core_->cors.preflight(request);
+  }
+  Error error;
+  std::string allow;
+  route_ = core_->router.find(request.method, request.path, error, allow);
+  const bool open = route_ != nullptr && route_->open;
+  if (!open && !core_->authenticator.allows(request.header("authorization"))) {
+    return error_response({ErrorCode::kUnauthorized,
+                           "Give a valid API key in the header 'Authorization: Bearer KEY'.", "",
+                           "invalid_api_key"});
+  }
+  if (route_ == nullptr) {
+    HttpResponse response = error_response(error);
+    if (!allow.empty()) {
+      response.headers.emplace_back("Allow", allow);
+    }
+    return response;
+  }
+  if (request.method != "POST") {
+    return std::nullopt;
+  }
+  if (is_text(request.header("content-type"))) {
+    return error_response({ErrorCode::kUnsupportedMediaType,
+                           "Send JSON with 'Content-Type: application/json'.", "", ""});
+  }
+  const std::string_view encoding = request.header("content-encoding");
+  if (!encoding.empty() && encoding != "identity") {
+    return error_response(
+        {ErrorCode::kUnsupportedMediaType, "Compressed request bodies are not supported.", "", ""});
+  }
+  return std::nullopt;
+}
+
+void HttpProtocol::on_request() {
+  phase_ = Phase::kHandling;
+  arrival_ = Clock::now();
+  transport_->set_deadline(core_->options.sse_keep_alive);
+  request_ = std::make_shared<HttpRequest>(reader_.take());
+  keep_alive_ = request_->keep_alive && !core_->draining;
+  cancelled_ = std::make_shared<std::atomic<bool>>(false);
+  if (refusal_) {
+    respond(*std::exchange(refusal_, std::nullopt));
+    return;
+  }
+  if (core_->draining && !route_->open) {
+    respond(error_response({ErrorCode::kUnavailable, "The server is shutting down.", "", ""}));
+    return;
+  }
+  if (route_->on_worker) {
+    run_on_worker();
+    return;
+  }
+  Result<HttpResponse> response = guarded([this] { return route_->handler(*request_); });
+  respond(response ? *std::move(response) : error_response(response.error()));
+}
+
+// The worker owns a share of the request and only a weak hold of this: the client may leave.
+void HttpProtocol::run_on_worker() {
+  auto job = [weak = weak_from_this(), core = core_, io_index = io_index_, route = route_,
+              request = request_, cancelled = cancelled_] {
+    if (*cancelled) {
+      return;
+    }
+    if (route->generation) {
+      auto prepared = guarded([&] { return route->generation(*request); });
+      core->io.post(io_index, [weak, cancelled, prepared = std::move(prepared)]() mutable {
+        if (const auto self = weak.lock(); self && !*cancelled) {
+          self->on_prepared(std::move(prepared));
+        }
+      });
+      return;
+    }
+    auto response = guarded([&] { return route->handler(*request); });
+    core->io.post(io_index, [weak, cancelled, response = std::move(response)]() mutable {
+      if (const auto self = weak.lock(); self && !*cancelled) {
+        self->respond(response ? *std::move(response) : error_response(response.error()));
+      }
+    });
+  };
+  if (!core_->workers.post(std::move(job))) {
+    respond(error_response({ErrorCode::kTooManyRequests,
+                            "Too many requests are waiting to be read: try again.", "", ""}));
+  }
+}
+
+void HttpProtocol::on_prepared(Result<ApiService::Prepared> prepared) {
+  request_->body = {};
+  if (!prepared) {
+    respond(error_response(prepared.error()));
+    return;
+  }
+  try {
+    exchange_ = std::make_shared<GenerationExchange>(*core_, *this, io_index_, *std::move(prepared),
+                                                     arrival_);
+    // Held here as well: a refusal ends the exchange while start() runs.
+    const std::shared_ptr<GenerationExchange> exchange = exchange_;
+    exchange->start();
+  } catch (const std::exception& error) {
+    forget_exchange();
+    if (phase_ == Phase::kHandling) {
+      respond(internal_error(error.what()));
+    }
+  }
+}
+
+bool HttpProtocol::on_peer_closed() {
+  if (phase_ == Phase::kHandling || phase_ == Phase::kStreaming) {
+    core_->metrics.record_disconnect();
+    forget_exchange();
+    return false;
+  }
+  return phase_ == Phase::kSending;
+}
+
+void HttpProtocol::on_closed() {
+  if (phase_ == Phase::kHandling || phase_ == Phase::kStreaming) {
+    forget_exchange();
+  }
+  phase_ = Phase::kClosed;
+  transport_ = nullptr;
+}
+
+void HttpProtocol::forget_exchange() {
+  if (cancelled_) {
+    *cancelled_ = true;
+  }
+  if (exchange_) {
+    std::exchange(exchange_, nullptr)->cancel();
+  }
+}
+
+void HttpProtocol::on_deadline() {
+  switch (phase_) {
+    case Phase::kReading:
+      if (reader_.started()) {
+        respond_and_close(reader_error(408, "The request took too long to arrive."));
+      } else {
+        transport_->finish();
+      }
+      return;
+    case Phase::kHandling:
+    case Phase::kStreaming:
+      transport_->set_deadline(core_->options.sse_keep_alive);
+      if (const auto exchange = exchange_) {
+        exchange->keep_alive();
+      }
+      return;
+    case Phase::kSending:
+    case Phase::kClosed:
+      return;
+  }
+}
+
+void HttpProtocol::drain() {
+  keep_alive_ = false;
+  if (phase_ == Phase::kReading && !reader_.started()) {
+    transport_->finish();
+  }
+}
+
+}  // namespace deltaserve

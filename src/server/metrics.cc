@@ -1,0 +1,162 @@
+// Writes the Prometheus text format, version 0.0.4.
+#include "server/metrics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+namespace deltaserve {
+namespace {
+
+// Bucket bounds are vLLM's, so that histograms of both can be added.
+const std::vector<double> kFirstTokenSeconds = {0.001, 0.005, 0.01, 0.02, 0.04, 0.06,  0.08,
+                                                0.1,   0.25,  0.5,  0.75, 1.0,  2.5,   5.0,
+                                                7.5,   10.0,  20.0, 40.0, 80.0, 160.0, 640.0};
+const std::vector<double> kTokenSeconds = {0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2,  0.3, 0.4,
+                                           0.5,  0.75,  1.0,  2.5,   5.0, 7.5,  10.0, 20.0};
+const std::vector<double> kLatencySeconds = {0.3,  0.5,   0.8,   1.0,   1.5,   2.0,   2.5,
+                                             5.0,  10.0,  15.0,  20.0,  30.0,  40.0,  50.0,
+                                             60.0, 120.0, 240.0, 480.0, 960.0, 1920.0};
+const std::vector<double> kTokenCounts = {1,    2,    5,    10,    20,    50,    100,    200,   500,
+                                          1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000};
+const std::vector<double> kChoiceCounts = {1, 2, 5, 10, 20};
+
+void append_single(std::string_view name, std::string_view type, std::string_view help,
+                   std::string_view labels, double value, std::string& out) {
+  fmt::format_to(std::back_inserter(out), "# HELP {0} {1}\n# TYPE {0} {2}\n{0}{{{3}}} {4}\n", name,
+                 help, type, labels, value);
+}
+
+std::string escape_label(std::string_view value) {
+  std::string out;
+  for (const char c : value) {
+    if (c == '\n') {
+      out += "\\n";
+      continue;
+    }
+    if (c == '\\' || c == '"') {
+      out += '\\';
+    }
+    out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+Metrics::Metrics()
+    : time_to_first_token_(kFirstTokenSeconds),
+      time_per_output_token_(kTokenSeconds),
+      latency_(kLatencySeconds),
+      prompt_tokens_(kTokenCounts),
+      generation_tokens_(kTokenCounts),
+      max_tokens_(kTokenCounts),
+      n_(kChoiceCounts) {}
+
+void Metrics::record_response(const std::string& route, int status) {
+  const std::lock_guard lock(mutex_);
+  ++responses_[{route, status}];
+}
+
+void Metrics::record_generation(const GenerationRecord& record) {
+  time_to_first_token_.observe(record.time_to_first_token);
+  latency_.observe(record.latency);
+  const int64_t per_choice = record.generation_tokens / std::max(record.n, 1);
+  if (per_choice > 1) {
+    time_per_output_token_.observe((record.latency - record.time_to_first_token) /
+                                   static_cast<double>(per_choice - 1));
+  }
+  prompt_tokens_.observe(static_cast<double>(record.prompt_tokens));
+  generation_tokens_.observe(static_cast<double>(record.generation_tokens));
+  max_tokens_.observe(static_cast<double>(record.max_tokens));
+  n_.observe(static_cast<double>(record.n));
+  prefix_queries_.fetch_add(record.prompt_tokens, std::memory_order_relaxed);
+  prefix_hits_.fetch_add(record.cached_tokens, std::memory_order_relaxed);
+}
+
+std::string Metrics::text(const ServingContext* context) const {
+  std::string out;
+  if (context != nullptr) {
+    const std::string labels =
+        fmt::format("engine=\"0\",model_name=\"{}\"", escape_label(context->model_ids.front()));
+    append_engine(*context, labels, out);
+    append_requests(labels, out);
+  }
+  append_http(out);
+  return out;
+}
+
+void Metrics::append_engine(const ServingContext& context, const std::string& labels,
+                            std::string& out) const {
+  const EngineStats stats = context.engine->stats();
+  const auto single = [&](std::string_view name, std::string_view type, std::string_view help,
+                          double value) { append_single(name, type, help, labels, value, out); };
+  const auto count = [](int64_t value) { return static_cast<double>(value); };
+  single("vllm:num_requests_running", "gauge", "Sequences in the running batch.",
+         count(stats.num_running));
+  single("vllm:num_requests_waiting", "gauge", "Requests waiting to be scheduled.",
+         count(stats.num_waiting));
+  single("vllm:kv_cache_usage_perc", "gauge", "KV cache blocks in use, 1 is all of them.",
+         stats.kv_cache_usage);
+  single("vllm:num_preemptions_total", "counter", "Sequences preempted to free memory.",
+         count(stats.num_preemptions));
+  single("vllm:prompt_tokens_total", "counter", "Prompt tokens processed.",
+         count(stats.prompt_tokens));
+  single("vllm:generation_tokens_total", "counter", "Tokens generated.",
+         count(stats.generation_tokens));
+  single("deltaserve:engine_steps_total", "counter", "Forward steps of the engine.",
+         count(stats.num_steps));
+  auto to = std::back_inserter(out);
+  fmt::format_to(to,
+                 "# HELP vllm:request_success_total Finished choices by reason.\n"
+                 "# TYPE vllm:request_success_total counter\n");
+  const std::pair<const char*, int64_t> reasons[] = {{"stop", stats.requests_stop},
+                                                     {"length", stats.requests_length},
+                                                     {"abort", stats.requests_abort},
+                                                     {"error", stats.requests_error}};
+  for (const auto& [reason, value] : reasons) {
+    fmt::format_to(to, "vllm:request_success_total{{{},finished_reason=\"{}\"}} {}\n", labels,
+                   reason, value);
+  }
+}
+
+void Metrics::append_requests(const std::string& labels, std::string& out) const {
+  time_to_first_token_.append("vllm:time_to_first_token_seconds",
+                              "From the complete request to its first token.", labels, out);
+  time_per_output_token_.append("vllm:request_time_per_output_token_seconds",
+                                "Mean time per token after the first.", labels, out);
+  latency_.append("vllm:e2e_request_latency_seconds",
+                  "From the complete request to its last token.", labels, out);
+  prompt_tokens_.append("vllm:request_prompt_tokens", "Prompt tokens per request.", labels, out);
+  generation_tokens_.append("vllm:request_generation_tokens", "Generated tokens per request.",
+                            labels, out);
+  max_tokens_.append("vllm:request_params_max_tokens", "The request's max_tokens.", labels, out);
+  n_.append("vllm:request_params_n", "The request's n.", labels, out);
+  append_single("vllm:prefix_cache_queries_total", "counter",
+                "Prompt tokens looked up in the prefix cache.", labels,
+                static_cast<double>(prefix_queries_.load(std::memory_order_relaxed)), out);
+  append_single("vllm:prefix_cache_hits_total", "counter",
+                "Prompt tokens found in the prefix cache.", labels,
+                static_cast<double>(prefix_hits_.load(std::memory_order_relaxed)), out);
+}
+
+void Metrics::append_http(std::string& out) const {
+  append_single("deltaserve:http_connections", "gauge", "Open client connections.", "",
+                static_cast<double>(connections_.load(std::memory_order_relaxed)), out);
+  append_single("deltaserve:client_disconnects_total", "counter",
+                "Requests whose client went away before the answer was complete.", "",
+                static_cast<double>(disconnects_.load(std::memory_order_relaxed)), out);
+  auto to = std::back_inserter(out);
+  fmt::format_to(to,
+                 "# HELP deltaserve:http_responses_total Responses by route and status.\n"
+                 "# TYPE deltaserve:http_responses_total counter\n");
+  const std::lock_guard lock(mutex_);
+  for (const auto& [key, value] : responses_) {
+    fmt::format_to(to, "deltaserve:http_responses_total{{route=\"{}\",status=\"{}\"}} {}\n",
+                   escape_label(key.first), key.second, value);
+  }
+}
+
+}  // namespace deltaserve
