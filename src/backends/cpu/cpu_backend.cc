@@ -62,7 +62,10 @@ class CpuBackend final : public Backend {
   int64_t recurrent_state_bytes(const CacheShape& shape) const override {
     return cpu_recurrent_state_bytes(shape);
   }
-  Result<void> reserve(const StepLimits& limits) override;
+  Result<void> reserve(const StepLimits& limits) override {
+    context_.limits = limits;
+    return {};
+  }
 
   void embed(const EmbedArgs& args) override { cpu_embed(context_, args); }
   void linear(const LinearArgs& args) override { cpu_linear(context_, args); }
@@ -121,17 +124,6 @@ Result<void*> CpuBackend::allocate(size_t bytes) {
     buffers_.emplace(memory, std::move(*buffer));
   }
   return memory;
-}
-
-Result<void> CpuBackend::reserve(const StepLimits& limits) {
-  try {
-    reserve_matrix_scratch(context_, limits);
-  } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::kUnavailable,
-                fmt::format("not enough memory for the workspace of a step of {} tokens",
-                            limits.max_tokens));
-  }
-  return {};
 }
 
 }  // namespace

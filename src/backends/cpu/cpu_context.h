@@ -24,9 +24,12 @@ class CpuContext {
   const int32_t threads;
   const CpuKernels* const kernels;  // the table of `isa`
 
+  // The largest step there will be; zeros until `reserve`.
+  StepLimits limits;
+
   // Grows the scratch of every thread, or the shared one, to at least `bytes` (64-byte aligned).
-  // Called where shapes become known (load, reserve); an op calls it too, and finds it large enough
-  // after the first step of that shape. Throws std::bad_alloc if memory is exhausted.
+  // Called where shapes become known: at load, and by an op for the largest step of `limits`, so
+  // that only its first call finds something to do. Throws std::bad_alloc if memory is exhausted.
   void require_thread_scratch(size_t bytes);
   void require_shared_scratch(size_t bytes);
 

@@ -52,8 +52,8 @@ struct Scratch {
 struct Gates {
   double G[kChunk];
   float beta[kChunk];
-  float e_G[kChunk];       // e^G_i
-  float to_end[kChunk];    // e^(G_last - G_i)
+  float e_G[kChunk];     // e^G_i
+  float to_end[kChunk];  // e^(G_last - G_i)
   float e_G_last;
 };
 

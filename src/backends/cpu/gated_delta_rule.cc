@@ -115,7 +115,9 @@ void cpu_gated_delta_rule(CpuContext& context, const GatedDeltaRuleArgs& args) {
     return;
   }
   const int64_t gate_count = int64_t{batch.num_tokens} * args.num_v_heads;
-  context.require_shared_scratch(static_cast<size_t>(2 * gate_count) * sizeof(float));
+  const int64_t max_tokens = std::max<int64_t>(batch.num_tokens, context.limits.max_tokens);
+  context.require_shared_scratch(static_cast<size_t>(2 * max_tokens * args.num_v_heads) *
+                                 sizeof(float));
   context.require_thread_scratch(static_cast<size_t>(delta_rule_scratch_bytes(args.dk)));
   auto* shared = context.shared_scratch<float>();
   const GateRows gates{.g = shared, .beta = shared + gate_count};

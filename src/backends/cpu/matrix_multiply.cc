@@ -33,7 +33,8 @@ void multiply_stream(const MultiplyTask& task, float* c, TileSink sink) {
   }
 }
 
-// Several tiles: K in blocks, the accumulators of all tiles and panels in scratch meanwhile.
+// Several tiles and up to kMaxTaskPanels panels: K in blocks, the accumulators of all tiles and
+// panels in scratch meanwhile.
 void multiply_blocked(const MultiplyTask& task, float* scratch, TileSink sink) {
   const PackedRows& rows = *task.rows;
   const int64_t element = task.kernels->packed_element_bytes;
@@ -88,8 +89,12 @@ int64_t packed_bytes(int64_t rows, int64_t K) {
 void multiply_task(const MultiplyTask& task, float* scratch, TileSink sink) {
   if (task.tiles.end - task.tiles.begin == 1) {
     multiply_stream(task, scratch, sink);
-  } else {
-    multiply_blocked(task, scratch, sink);
+    return;
+  }
+  MultiplyTask part = task;
+  for (int64_t p = task.panels.begin; p < task.panels.end; p += kMaxTaskPanels) {
+    part.panels = {p, std::min(p + kMaxTaskPanels, task.panels.end)};
+    multiply_blocked(part, scratch, sink);
   }
 }
 

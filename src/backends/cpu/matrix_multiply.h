@@ -38,7 +38,7 @@ struct MultiplyTask {
   IndexRange panels;  // of matrix
 };
 
-// One thread's task; `scratch` has at least kTileScratchBytes.
+// One thread's task of up to kMaxTaskRows rows; `scratch` has at least kTileScratchBytes.
 void multiply_task(const MultiplyTask& task, float* scratch, TileSink sink);
 
 // How many panels and row tiles a task takes, so that `threads` threads find work and a task's

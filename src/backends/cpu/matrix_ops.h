@@ -28,7 +28,4 @@ void cpu_moe(CpuContext& context, const MoeArgs& args);
 // Bytes of one layer's recurrent state: [Hv][dv / 32][dk][32] float32, dv padded to 32.
 int64_t cpu_recurrent_state_bytes(const CacheShape& shape);
 
-// Sizes the scratch for the largest step.
-void reserve_matrix_scratch(CpuContext& context, const StepLimits& limits);
-
 }  // namespace deltaserve

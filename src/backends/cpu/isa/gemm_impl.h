@@ -172,13 +172,16 @@ void pack_pairs_f32(const void* x, int64_t stride, int64_t rows, int64_t K, void
   }
 }
 
-// packed[k][row].
+// packed[k][row], K to an even number.
 void pack_f32(const void* x, int64_t stride, int64_t rows, int64_t K, void* packed) {
   const auto* from = static_cast<const float*>(x);
   auto* to = static_cast<float*>(packed);
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t k = 0; k < K; ++k) {
       to[k * rows + r] = from[r * stride + k];
+    }
+    if (K % 2 != 0) {
+      to[K * rows + r] = 0.0F;
     }
   }
 }

@@ -9,6 +9,7 @@ namespace deltaserve {
 
 inline constexpr int64_t kPanelColumns = 32;  // output columns of a weight panel
 inline constexpr int64_t kPanelKStep = 32;    // K of a panel is padded to it with zeros
+inline constexpr int64_t kMaxTileRows = 16;   // no kernel takes more rows at once
 
 // c[rows][32] (+)= a[rows][k] * panel[k][32]. Every element is one chain of fused multiply-adds in
 // an order that depends on k only (within a pair of k the odd one first, as VDPBF16PS has it), so
@@ -37,8 +38,8 @@ struct StridedTile {
 };
 
 struct MatrixKernels {
-  // Packs `rows` (1..max_rows) rows of x, `stride` elements apart, for `multiply`. An odd K gets a
-  // zero appended where the kernel works in pairs.
+  // Packs `rows` (1..max_rows) rows of x, `stride` elements apart, for `multiply`: K outermost, so
+  // that a part of K is contiguous. An odd K gets a zero appended.
   void (*pack)(const void* x, int64_t stride, int64_t rows, int64_t K, void* packed) = nullptr;
   void (*multiply)(const GemmTile& tile) = nullptr;
   int64_t packed_element_bytes = 0;

@@ -1,0 +1,267 @@
+// moe: the pairs (token, expert) of a block of tokens are sorted by expert; every expert multiplies
+// its rows at once. Three phases with a barrier between them: gather and pack the rows; gate_up
+// with silu * up into the packed rows of down; down into a row of float32 per pair. Then each token
+// adds its rows in ascending expert id. Tasks are rows of one expert times some of its panels,
+// handed out dynamically: none of this can change a bit.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+
+#include "backends/cpu/experts_weight.h"
+#include "backends/cpu/kernels.h"
+#include "backends/cpu/matrix_multiply.h"
+#include "backends/cpu/matrix_ops.h"
+#include "backends/cpu/panel_matrix.h"
+#include "base/check.h"
+
+namespace deltaserve {
+namespace {
+
+constexpr int64_t kHalfPanel = kPanelColumns / 2;
+
+// Tokens that share one reading of the experts. With 8 of 256 experts a token, an expert then gets
+// 32 rows, where products take as long as reading; more only costs memory.
+constexpr int64_t kTokenBlock = 1024;
+
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// Rows of one expert that are done together: sorted places [begin, end).
+struct Work {
+  int32_t expert = 0;
+  int32_t begin = 0;
+  int32_t end = 0;
+};
+
+// Shared scratch of a block of tokens; without memory only its size.
+struct Workspace {
+  int32_t* expert_start;  // [E + 1] first place of each expert
+  int32_t* token_of;      // [pairs] by place
+  int32_t* place_of;      // [T, K]
+  Work* works;
+  std::byte* x;    // packed rows of H, by place
+  std::byte* act;  // packed rows of I, by place
+  float* out;      // [pairs, H] by place
+  int64_t num_works = 0;
+  int64_t bytes = 0;
+
+  Workspace(std::byte* memory, int64_t tokens, int64_t K, const CpuExpertsWeight& w) {
+    const int64_t pairs = tokens * K;
+    const auto take = [&]<typename T>(T*& start, int64_t count) {
+      start = memory == nullptr ? nullptr : reinterpret_cast<T*>(memory + bytes);
+      bytes += ceil_div(count * static_cast<int64_t>(sizeof(T)), 64) * 64;
+    };
+    take(expert_start, w.E + 1);
+    take(token_of, pairs);
+    take(place_of, pairs);
+    take(works, w.E + pairs / kMaxTaskRows);
+    take(x, packed_bytes(pairs, w.H));
+    take(act, packed_bytes(pairs, w.I));
+    take(out, pairs * w.H);
+  }
+};
+
+// Counting sort of the pairs by expert; within an expert in the order of the tokens.
+void sort_by_expert(const MoeArgs& args, int64_t tokens, const int32_t* ids, Workspace& ws) {
+  const auto E = static_cast<int32_t>(args.experts->E);
+  const int64_t pairs = tokens * args.K;
+  std::fill(ws.expert_start, ws.expert_start + E + 1, 0);
+  for (int64_t i = 0; i < pairs; ++i) {
+    DS_CHECK(ids[i] >= 0 && ids[i] < E, "expert id out of range");
+    ++ws.expert_start[ids[i] + 1];
+  }
+  for (int32_t e = 0; e < E; ++e) {
+    ws.expert_start[e + 1] += ws.expert_start[e];
+  }
+  for (int64_t i = 0; i < pairs; ++i) {
+    ws.place_of[i] = ws.expert_start[ids[i]]++;
+    ws.token_of[ws.place_of[i]] = static_cast<int32_t>(i / args.K);
+  }
+  // The starts have moved to the ends; an expert ends where the next one starts.
+  ws.num_works = 0;
+  int32_t begin = 0;
+  for (int32_t e = 0; e < E; ++e) {
+    const int32_t end = ws.expert_start[e];
+    while (begin < end) {
+      const int32_t stop = std::min(end, begin + static_cast<int32_t>(kMaxTaskRows));
+      ws.works[ws.num_works++] = {.expert = e, .begin = begin, .end = stop};
+      begin = stop;
+    }
+  }
+}
+
+class MoeBlock {
+ public:
+  MoeBlock(const CpuContext& context, const MoeArgs& args, int64_t first, int64_t tokens,
+           Workspace& workspace)
+      : context_(context),
+        args_(args),
+        weight_(static_cast<const CpuExpertsWeight&>(*args.experts)),
+        gate_up_(matrix_kernels(context, weight_.gate_up.dtype)),
+        down_(matrix_kernels(context, weight_.down.dtype)),
+        first_(first),
+        tokens_(tokens),
+        ws_(workspace) {}
+
+  void run() {
+    sort_by_expert(args_, tokens_, args_.expert_ids + first_ * args_.K, ws_);
+    std::atomic<int64_t> next[3] = {0, 0, 0};
+    const int64_t gate_up_parts = parts_of(weight_.gate_up_panels());
+    const int64_t down_parts = parts_of(weight_.down_panels());
+    parallel_region(context_.threads, [&](const Team& team) {
+      auto* scratch = context_.thread_scratch<float>(team.thread);
+      for_each(next[0], ws_.num_works, [&](int64_t i) { pack_rows(ws_.works[i], scratch); });
+      team.barrier();
+      for_each(next[1], ws_.num_works * gate_up_parts, [&](int64_t i) {
+        multiply_gate_up(ws_.works[i / gate_up_parts],
+                         split_range(weight_.gate_up_panels(), gate_up_parts, i % gate_up_parts),
+                         scratch);
+      });
+      team.barrier();
+      for_each(next[2], ws_.num_works * down_parts, [&](int64_t i) {
+        multiply_down(ws_.works[i / down_parts],
+                      split_range(weight_.down_panels(), down_parts, i % down_parts), scratch);
+      });
+      team.barrier();
+      const IndexRange share = team.share(tokens_);
+      for (int64_t t = share.begin; t < share.end; ++t) {
+        combine(t, scratch);
+      }
+    });
+  }
+
+ private:
+  template <typename F>
+  static void for_each(std::atomic<int64_t>& next, int64_t count, F&& f) {
+    for (int64_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) {
+      f(i);
+    }
+  }
+
+  // Into how many parts to cut the panels of an expert so that all threads find work.
+  int64_t parts_of(int64_t panels) const {
+    return std::clamp<int64_t>(ceil_div(8 * int64_t{context_.threads}, ws_.num_works), 1, panels);
+  }
+
+  PackedRows rows_of(const MatrixKernels& kernels, const Work& work, int64_t K,
+                     std::byte* base) const {
+    PackedRows rows = packed_layout(context_, kernels, work.end - work.begin, K, nullptr);
+    rows.data = base + work.begin * rows.row_bytes;
+    return rows;
+  }
+
+  void pack_rows(const Work& work, float* scratch) const {
+    const int64_t element = dtype_size(context_.compute_dtype);
+    const int64_t H = weight_.H;
+    const PackedRows rows = rows_of(gate_up_, work, H, ws_.x);
+    auto* gathered = reinterpret_cast<std::byte*>(scratch);
+    const auto* x = static_cast<const std::byte*>(args_.x);
+    for (int64_t t = 0; t < rows.tiles; ++t) {
+      const IndexRange range = rows.tile(t);
+      for (int64_t r = range.begin; r < range.end; ++r) {
+        const int64_t token = first_ + ws_.token_of[work.begin + r];
+        std::memcpy(gathered + (r - range.begin) * H * element,
+                    x + token * args_.x_stride * element, static_cast<size_t>(H * element));
+      }
+      gate_up_.pack(gathered, H, range.end - range.begin, H,
+                    rows.data + range.begin * rows.row_bytes);
+    }
+  }
+
+  MultiplyTask task_of(const MatrixKernels& kernels, const PackedRows& rows,
+                       const PanelMatrix& matrix, int64_t first_panel, IndexRange panels) const {
+    return {.kernels = &kernels,
+            .rows = &rows,
+            .matrix = &matrix,
+            .tiles = {0, rows.tiles},
+            .panels = {first_panel + panels.begin, first_panel + panels.end}};
+  }
+
+  void multiply_gate_up(const Work& work, IndexRange panels, float* scratch) const {
+    const CpuKernels& kernels = *context_.kernels;
+    const PackedRows x = rows_of(gate_up_, work, weight_.H, ws_.x);
+    const PackedRows act = rows_of(down_, work, weight_.I, ws_.act);
+    const int64_t first_panel = work.expert * weight_.gate_up_panels();
+    multiply_task(task_of(gate_up_, x, weight_.gate_up, first_panel, panels), scratch,
+                  [&](float* c, int64_t row, int64_t rows, int64_t panel) {
+                    kernels.silu_mul(c, rows);
+                    const int64_t column = (panel - first_panel) * kHalfPanel;
+                    const int64_t columns = std::min(kHalfPanel, weight_.I - column);
+                    // The part of the tile's packed rows that starts at this column.
+                    std::byte* to =
+                        act.data + row * act.row_bytes + rows * column * down_.packed_element_bytes;
+                    if (context_.compute_dtype == DType::kF32) {
+                      down_.pack(c, kPanelColumns, rows, columns, to);
+                      return;
+                    }
+                    uint16_t narrow[kMaxTileRows * kHalfPanel];
+                    kernels.store_bf16(c, rows, columns, narrow, kHalfPanel);
+                    down_.pack(narrow, kHalfPanel, rows, columns, to);
+                  });
+  }
+
+  void multiply_down(const Work& work, IndexRange panels, float* scratch) const {
+    const PackedRows act = rows_of(down_, work, weight_.I, ws_.act);
+    const int64_t first_panel = work.expert * weight_.down_panels();
+    multiply_task(task_of(down_, act, weight_.down, first_panel, panels), scratch,
+                  [&](float* c, int64_t row, int64_t rows, int64_t panel) {
+                    const int64_t column = (panel - first_panel) * kPanelColumns;
+                    context_.kernels->store_f32(
+                        c, rows, std::min(kPanelColumns, weight_.H - column),
+                        ws_.out + (work.begin + row) * weight_.H + column, weight_.H);
+                  });
+  }
+
+  void combine(int64_t token, float* scratch) const {
+    const CpuKernels& kernels = *context_.kernels;
+    const int64_t H = weight_.H;
+    const int64_t row = first_ + token;
+    float* sum = scratch;
+    float* shared = scratch + H;
+    std::fill(sum, sum + H, 0.0F);
+    for (int64_t j = 0; j < args_.K; ++j) {
+      const int64_t pair = token * args_.K + j;
+      kernels.axpy(sum, ws_.out + ws_.place_of[pair] * H, H,
+                   args_.weights[first_ * args_.K + pair]);
+    }
+    const float gate = 1.0F / (1.0F + std::exp(-args_.shared_gate[row * args_.shared_gate_stride]));
+    if (context_.compute_dtype == DType::kF32) {
+      kernels.axpy(sum, static_cast<const float*>(args_.shared) + row * H, H, gate);
+      std::memcpy(static_cast<float*>(args_.out) + row * H, sum,
+                  static_cast<size_t>(H) * sizeof(float));
+      return;
+    }
+    kernels.widen(static_cast<const uint16_t*>(args_.shared) + row * H, H, shared);
+    kernels.axpy(sum, shared, H, gate);
+    kernels.narrow(sum, H, static_cast<uint16_t*>(args_.out) + row * H);
+  }
+
+  const CpuContext& context_;
+  const MoeArgs& args_;
+  const CpuExpertsWeight& weight_;
+  const MatrixKernels& gate_up_;
+  const MatrixKernels& down_;
+  const int64_t first_;
+  const int64_t tokens_;
+  Workspace& ws_;
+};
+
+}  // namespace
+
+void cpu_moe(CpuContext& context, const MoeArgs& args) {
+  const auto& weight = static_cast<const CpuExpertsWeight&>(*args.experts);
+  const int64_t block = std::min(std::max<int64_t>(args.T, context.limits.max_tokens), kTokenBlock);
+  const int64_t row_floats = std::max<int64_t>(context.kernels->max_rows, 2) * weight.H;
+  context.require_thread_scratch(static_cast<size_t>(row_floats) * sizeof(float));
+  context.require_shared_scratch(
+      static_cast<size_t>(Workspace(nullptr, block, args.K, weight).bytes));
+  for (int64_t first = 0; first < args.T; first += kTokenBlock) {
+    const int64_t tokens = std::min(kTokenBlock, args.T - first);
+    Workspace workspace(context.shared_scratch<std::byte>(), tokens, args.K, weight);
+    MoeBlock(context, args, first, tokens, workspace).run();
+  }
+}
+
+}  // namespace deltaserve
