@@ -77,8 +77,9 @@ Result<int64_t> plan_kv_bytes(const EngineOptions& options, int64_t free_memory,
 StepLimits step_limits(const EngineOptions& options, int64_t max_model_len) {
   StepLimits limits;
   limits.max_tokens = options.max_num_batched_tokens;
-  limits.max_seqs = options.max_num_seqs + kMaxPromptLogprobRows;
+  limits.max_seqs = options.max_num_seqs;
   limits.max_model_len = max_model_len;
+  limits.max_logits_rows = options.max_num_seqs + kMaxPromptLogprobRows;
   return limits;
 }
 

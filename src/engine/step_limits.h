@@ -8,7 +8,6 @@
 
 namespace deltaserve {
 
-// Sequences of a step stay within max_num_seqs; rows of logits may be kMaxPromptLogprobRows more.
 StepLimits step_limits(const EngineOptions& options, int64_t max_model_len);
 
 }  // namespace deltaserve

@@ -22,9 +22,9 @@ namespace deltaserve {
 // The largest step the engine will ever run; a backend sizes its workspace from it once.
 struct StepLimits {
   int64_t max_tokens = 0;  // T
-  int64_t max_seqs = 0;    // B, and the rows of logits that a step may ask for (R)
+  int64_t max_seqs = 0;    // B
   int64_t max_model_len = 0;
-  int64_t max_logits_rows = 0;  // R where it is more than max_seqs (`verify`); else 0
+  int64_t max_logits_rows = 0;  // R where it is more than max_seqs (prompt logprobs); else 0
 };
 
 // One row of `doctor`: which kernel serves an op, decided at load.

@@ -1,0 +1,138 @@
+// Hash arithmetic in place of tensors.
+#include "fake_runner.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace deltaserve {
+namespace {
+
+uint64_t mix(uint64_t a, uint64_t b) {
+  uint64_t x = a ^ (b + 0x9E3779B97F4A7C15U + (a << 6U) + (a >> 2U));
+  x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
+  x = (x ^ (x >> 27U)) * 0x94D049BB133111EBU;
+  return x ^ (x >> 31U);
+}
+
+constexpr uint64_t kZeroState = 1;
+constexpr uint64_t kRecurrentRow = 2;
+constexpr uint64_t kChunkBegin = 3;
+constexpr uint64_t kChunkEnd = 4;
+
+void require(bool condition, const char* what) {
+  if (!condition) throw std::logic_error(what);
+}
+
+float to_logprob(uint64_t hash) {
+  return -static_cast<float>(hash % 4096) / 256.0F;
+}
+
+}  // namespace
+
+FakeRunner::FakeRunner(int32_t num_blocks, int32_t num_slots, int32_t vocab_size)
+    : vocab_size_(vocab_size),
+      kv_(static_cast<size_t>(num_blocks) * kBlockSize),
+      states_(static_cast<size_t>(num_slots)) {}
+
+FakeRunner::KvEntry& FakeRunner::kv(int32_t slot) {
+  require(slot >= 0 && static_cast<size_t>(slot) < kv_.size(), "KV slot out of range");
+  return kv_[static_cast<size_t>(slot)];
+}
+
+void FakeRunner::run(const Batch& batch, std::span<const SamplingRow> rows,
+                     std::span<SampledToken> sampled) {
+  ++num_runs;
+  std::vector<int32_t> slots = batch.state_slots;
+  std::ranges::sort(slots);
+  require(std::ranges::adjacent_find(slots) == slots.end(), "two sequences share a state slot");
+  hidden_.assign(batch.input_ids.size(), 0);
+  for (int32_t b = 0; b < batch.num_seqs(); ++b) {
+    if (on_sequence) on_sequence(batch, b);
+    run_sequence(batch, b);
+  }
+  int32_t b = 0;
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const int32_t row = batch.logits_rows[r];
+    while (row >= batch.cu_seqlens[static_cast<size_t>(b) + 1]) ++b;
+    sampled[r] = draw(logits(batch, b, row), rows[r]);
+  }
+}
+
+void FakeRunner::run_sequence(const Batch& batch, int32_t sequence) {
+  const auto b = static_cast<size_t>(sequence);
+  const int32_t context = batch.context_lens[b];
+  uint64_t& slot = states_.at(static_cast<size_t>(batch.state_slots[b]));
+  uint64_t state = context == 0 ? kZeroState : slot;
+  const auto begin = static_cast<size_t>(batch.cu_seqlens[b]);
+  const auto end = static_cast<size_t>(batch.cu_seqlens[b + 1]);
+  require(begin < end, "a sequence without rows");
+  uint64_t chunk = 0;
+  for (size_t row = begin; row < end; ++row) {
+    const uint64_t position = static_cast<uint64_t>(context) + row - begin;
+    uint64_t input = mix(static_cast<uint64_t>(batch.input_ids[row]), position);
+    for (size_t axis = 0; axis < 3; ++axis) {
+      input =
+          mix(input, static_cast<uint64_t>(batch.positions[axis * batch.input_ids.size() + row]));
+    }
+    if (batch.recurrent[b] != 0) {
+      state = mix(mix(state, kRecurrentRow), input);
+      hidden_[row] = state;
+    } else {
+      if (row == begin || position % kChunkSize == 0) chunk = mix(state, kChunkBegin);
+      chunk = mix(chunk, input);
+      hidden_[row] = chunk;
+      if (row + 1 == end || (position + 1) % kChunkSize == 0) state = mix(chunk, kChunkEnd);
+    }
+    kv(batch.slot_mapping[row]) = {.position = static_cast<int32_t>(position),
+                                   .hash = hidden_[row]};
+  }
+  slot = state;
+}
+
+uint64_t FakeRunner::logits(const Batch& batch, int32_t sequence, int32_t row) {
+  const auto b = static_cast<size_t>(sequence);
+  const int32_t last = batch.context_lens[b] + row - batch.cu_seqlens[b];
+  const int32_t* table =
+      batch.block_tables.data() +
+      static_cast<size_t>(sequence) * static_cast<size_t>(batch.max_blocks_per_seq);
+  require(last / kBlockSize < batch.max_blocks_per_seq, "a block table is too short");
+  uint64_t sum = 0;
+  for (int32_t i = 0; i <= last; ++i) {
+    const KvEntry& entry = kv(table[i / kBlockSize] * kBlockSize + i % kBlockSize);
+    require(entry.position == i, "a KV entry of another position");
+    sum = (sum << 1U | sum >> 63U) ^ entry.hash;
+  }
+  return mix(hidden_[static_cast<size_t>(row)], sum);
+}
+
+SampledToken FakeRunner::draw(uint64_t logits, const SamplingRow& row) const {
+  SampledToken out;
+  if (non_finite_every != 0 && logits % non_finite_every == 0) {
+    out.finite = false;
+    return out;
+  }
+  uint64_t x = logits;
+  for (int32_t i = 0; i < row.num_counts; ++i) {  // a sum: the order of counts means nothing
+    x += mix(static_cast<uint64_t>(row.counts[i].token),
+             static_cast<uint64_t>(row.counts[i].in_output) + 1);
+  }
+  if (row.temperature > 0.0F) x = mix(mix(x, row.seed), static_cast<uint64_t>(row.position));
+  const auto vocab = static_cast<uint64_t>(vocab_size_);
+  out.token = static_cast<int32_t>(x % vocab);
+  for (int32_t i = 0; i < row.num_logit_bias; ++i) {
+    if (row.logit_bias[i].bias >= 1e29F) out.token = row.logit_bias[i].token;
+  }
+  const std::span banned(row.banned, static_cast<size_t>(row.num_banned));
+  while (std::ranges::find(banned, out.token) != banned.end()) {
+    out.token = (out.token + 1) % vocab_size_;
+  }
+  if (row.num_logprobs < 0) return out;
+  out.logprob = to_logprob(mix(logits, static_cast<uint64_t>(out.token)));
+  for (int32_t i = 0; i < row.num_logprobs; ++i) {
+    const uint64_t hash = mix(logits, vocab + static_cast<uint64_t>(i));
+    out.top.push_back({.token = static_cast<int32_t>(hash % vocab), .logprob = to_logprob(hash)});
+  }
+  return out;
+}
+
+}  // namespace deltaserve

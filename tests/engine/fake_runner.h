@@ -1,0 +1,45 @@
+// A model made of hashes that shares the real one's memory discipline: KV lives where slot_mapping
+// says and is read through block tables, state lives in its slot. A logits row depends on every KV
+// entry of its sequence, on its state, and on where chunks were cut and which rows were recurrent.
+// Any wrong block, slot, position or cut therefore gives another text.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "engine/model_runner.h"
+
+namespace deltaserve {
+
+class FakeRunner : public ModelRunner {
+ public:
+  FakeRunner(int32_t num_blocks, int32_t num_slots, int32_t vocab_size);
+
+  void run(const Batch& batch, std::span<const SamplingRow> rows,
+           std::span<SampledToken> sampled) override;
+
+  // Called before each sequence of a batch; may throw to fail the step half way.
+  std::function<void(const Batch& batch, int32_t sequence)> on_sequence;
+  // Rows whose hash is a multiple of it are non-finite; 0: none.
+  uint64_t non_finite_every = 0;
+  int64_t num_runs = 0;
+
+ private:
+  struct KvEntry {
+    int32_t position = -1;
+    uint64_t hash = 0;
+  };
+
+  KvEntry& kv(int32_t slot);
+  void run_sequence(const Batch& batch, int32_t sequence);
+  uint64_t logits(const Batch& batch, int32_t sequence, int32_t row);
+  SampledToken draw(uint64_t logits, const SamplingRow& row) const;
+
+  int32_t vocab_size_;
+  std::vector<KvEntry> kv_;       // [blocks * kBlockSize]
+  std::vector<uint64_t> states_;  // [slots]
+  std::vector<uint64_t> hidden_;  // [T] of this step
+};
+
+}  // namespace deltaserve

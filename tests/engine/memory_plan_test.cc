@@ -1,0 +1,146 @@
+// The division of memory, and refusals that name a figure which works.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cache/block_table.h"
+#include "engine/engine.h"
+#include "engine/step_limits.h"
+#include "fake_model.h"
+
+namespace deltaserve {
+namespace {
+
+constexpr size_t kGiB = size_t{1} << 30;
+
+EngineOptions small_options() {
+  EngineOptions options;
+  options.max_num_seqs = 4;
+  return options;
+}
+
+TEST(MemoryPlan, HoldsAllSequencesAtFullLengthIfMemoryAllows) {
+  const FakeModel model;
+  const Result<MemoryPlan> plan = plan_memory(model, 8 * kGiB, small_options());
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->max_model_len, 4096);
+  EXPECT_EQ(plan->num_blocks, 4 * 256) << "no more than the sequences can use";
+  EXPECT_EQ(plan->kv_bytes, 4 * 256 * (1 << 16));
+  EXPECT_EQ(plan->num_state_slots, 4);
+  EXPECT_EQ(plan->state_bytes, 4 * (1 << 18));
+  EXPECT_EQ(plan->weight_bytes, 1 << 20);
+  EXPECT_EQ(plan->workspace_bytes, model.workspace_bytes(step_limits(small_options(), 4096)));
+}
+
+TEST(MemoryPlan, TakesAtMostFourGiBUnlessToldOtherwise) {
+  FakeModel model;
+  model.config_.max_position_embeddings = 1 << 20;
+  EngineOptions options = small_options();
+  const Result<MemoryPlan> plan = plan_memory(model, 64 * kGiB, options);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->kv_bytes, int64_t{4} << 30);
+  options.kv_cache_memory_bytes = int64_t{6} << 30;
+  EXPECT_EQ(plan_memory(model, 64 * kGiB, options)->kv_bytes, int64_t{6} << 30);
+}
+
+TEST(MemoryPlan, StaysWithinTheUtilization) {
+  const FakeModel model;
+  EngineOptions options = small_options();
+  options.memory_utilization = 0.5;
+  const size_t free_memory = 64 << 20;
+  const Result<MemoryPlan> plan = plan_memory(model, free_memory, options);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_LE(plan->kv_bytes + plan->state_bytes + plan->workspace_bytes, 32 << 20);
+  EXPECT_GE(plan->kv_bytes + plan->state_bytes + plan->workspace_bytes, (32 << 20) - (1 << 17));
+}
+
+TEST(MemoryPlan, ReducesAnAutomaticLength) {
+  const FakeModel model;
+  EngineOptions options = small_options();
+  options.kv_cache_memory_bytes = 100 * (1 << 16) + 5;
+  const Result<MemoryPlan> plan = plan_memory(model, kGiB, options);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->num_blocks, 100);
+  EXPECT_EQ(plan->max_model_len, 1600);
+}
+
+TEST(MemoryPlan, RefusesAnExplicitLengthThatDoesNotFitAndNamesTheLongest) {
+  const FakeModel model;
+  EngineOptions options = small_options();
+  options.kv_cache_memory_bytes = 100 * (1 << 16);
+  options.max_model_len = 1601;
+  const Result<MemoryPlan> refused = plan_memory(model, kGiB, options);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(refused.error().param, "max_model_len");
+  EXPECT_NE(refused.error().message.find("1600"), std::string::npos) << refused.error().message;
+  options.max_model_len = 1600;
+  EXPECT_TRUE(plan_memory(model, kGiB, options).has_value());
+}
+
+TEST(MemoryPlan, ExplicitLengthLimitsTheBlocks) {
+  const FakeModel model;
+  EngineOptions options = small_options();
+  options.max_model_len = 1000;
+  const Result<MemoryPlan> plan = plan_memory(model, 8 * kGiB, options);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->max_model_len, 1000);
+  EXPECT_EQ(plan->num_blocks, 4 * blocks_for_tokens(1000));
+}
+
+void expect_refused(const EngineOptions& options, const std::string& param, size_t free_memory) {
+  const FakeModel model;
+  const Result<MemoryPlan> plan = plan_memory(model, free_memory, options);
+  ASSERT_FALSE(plan.has_value()) << param;
+  EXPECT_EQ(plan.error().param, param) << plan.error().message;
+}
+
+TEST(MemoryPlan, RefusesOptionsOutOfRange) {
+  EngineOptions options = small_options();
+  options.max_num_batched_tokens = kChunkSize + 3;
+  expect_refused(options, "max_num_batched_tokens", kGiB);
+  options = small_options();
+  options.max_model_len = 4097;
+  expect_refused(options, "max_model_len", kGiB);
+  options.max_model_len = -1;
+  expect_refused(options, "max_model_len", kGiB);
+  options = small_options();
+  options.max_num_seqs = 0;
+  expect_refused(options, "max_num_seqs", kGiB);
+  options = small_options();
+  options.max_queue_len = 0;
+  expect_refused(options, "max_queue_len", kGiB);
+  options = small_options();
+  options.sampling_vocab_size = 1001;
+  expect_refused(options, "sampling_vocab_size", kGiB);
+  for (const double utilization : {0.0, -1.0, 1.5, std::nan("")}) {
+    options = small_options();
+    options.memory_utilization = utilization;
+    expect_refused(options, "memory_utilization", kGiB);
+  }
+  options = small_options();
+  options.kv_cache_memory_bytes = -1;
+  expect_refused(options, "kv_cache_memory_bytes", kGiB);
+}
+
+TEST(MemoryPlan, RefusesWhatDoesNotFitAtAll) {
+  expect_refused(small_options(), "max_num_seqs", 1 << 20);
+  EngineOptions options = small_options();
+  options.kv_cache_memory_bytes = int64_t{1} << 40;
+  expect_refused(options, "max_num_seqs", kGiB);
+  options.kv_cache_memory_bytes = 100;  // not one block
+  expect_refused(options, "max_model_len", kGiB);
+}
+
+TEST(MemoryPlan, ServesAModelWithoutFullAttention) {
+  FakeModel model;
+  model.memory_.kv_block_bytes = 0;
+  const Result<MemoryPlan> plan = plan_memory(model, kGiB, small_options());
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->kv_bytes, 0);
+  EXPECT_EQ(plan->max_model_len, 4096);
+  EXPECT_EQ(plan->num_blocks, 4 * 256);
+}
+
+}  // namespace
+}  // namespace deltaserve

@@ -1,0 +1,222 @@
+// Random traces: arrivals, lengths, n, priorities, aborts and failing steps over tiny pools. After
+// every step the invariants hold; whatever finishes has the text of an isolated run; whatever is
+// accepted comes to an end.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <stdexcept>
+
+#include "fake_engine.h"
+
+namespace deltaserve {
+namespace {
+
+constexpr int kStepsPerTrace = 2500;
+
+struct TraceShape {
+  uint64_t seed = 0;
+  FakeLimits limits;
+  double arrivals_per_step = 0.3;
+  int64_t longest_prompt = 150;
+  int64_t longest_output = 40;
+  double abort_rate = 0.0;    // a step
+  double failure_rate = 0.0;  // a sequence of a batch
+  uint64_t non_finite_every = 0;
+};
+
+class Trace {
+ public:
+  explicit Trace(const TraceShape& shape)
+      : shape_(shape), random_(shape.seed), engine_(shape.limits) {
+    engine_.runner.non_finite_every = shape.non_finite_every;
+    engine_.runner.on_sequence = [this](const Batch&, int32_t) {
+      if (chance(shape_.failure_rate)) throw std::runtime_error("injected");
+    };
+  }
+
+  void run() {
+    for (int i = 0; i < kStepsPerTrace; ++i) {
+      // A bound on the backlog, as the server's queue has one.
+      if (requests_.size() < 12 && chance(shape_.arrivals_per_step)) submit();
+      if (!requests_.empty() && chance(shape_.abort_rate)) abort_one();
+      if (engine_.core.has_work()) step();
+    }
+    for (int i = 0; engine_.core.has_work(); ++i) {
+      ASSERT_LT(i, 20000) << "the engine does not come to an end";
+      step();
+    }
+    EXPECT_TRUE(requests_.empty()) << requests_.size() << " requests never finished";
+    const EngineSnapshot end = engine_.core.snapshot();
+    EXPECT_EQ(end.num_free_blocks, shape_.limits.num_blocks);
+    EXPECT_EQ(end.num_free_slots, shape_.limits.max_num_seqs);
+  }
+
+  int64_t num_preemptions() const { return engine_.core.stats().num_preemptions; }
+  int64_t num_compared() const { return num_compared_; }
+  int64_t num_failed_choices() const { return num_failed_; }
+
+ private:
+  bool chance(double p) { return std::uniform_real_distribution<>(0.0, 1.0)(random_) < p; }
+  int64_t between(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random_);
+  }
+
+  Request random_request() {
+    const int64_t longest = shape_.limits.num_blocks * kBlockSize;
+    const int64_t prompt = between(1, std::min(shape_.longest_prompt, longest - 1));
+    Request request = make_request(
+        prompt, between(1, std::min(shape_.longest_output, longest - prompt)), random_());
+    SamplingParams& sampling = request.sampling;
+    sampling.temperature = chance(0.5) ? 1.0F : 0.0F;
+    sampling.repetition_penalty = chance(0.3) ? 1.2F : 1.0F;
+    sampling.presence_penalty = chance(0.3) ? 0.5F : 0.0F;
+    sampling.num_logprobs = chance(0.3) ? static_cast<int32_t>(between(0, 3)) : -1;
+    sampling.n = chance(0.2) ? static_cast<int32_t>(between(2, 3)) : 1;
+    sampling.min_tokens = chance(0.3) ? between(0, sampling.max_tokens) : 0;
+    sampling.ignore_eos = chance(0.3);
+    if (chance(0.3)) sampling.stop_token_ids = {3, 900};
+    request.eos_token_ids = {7};
+    request.priority = static_cast<int32_t>(between(0, 2));
+    request.prompt_logprobs = chance(0.2) ? static_cast<int32_t>(between(0, 2)) : -1;
+    return request;
+  }
+
+  void submit() {
+    const RequestId id = next_id_++;
+    requests_[id] = random_request();
+    engine_.core.add(id, requests_[id]);
+  }
+
+  void abort_one() {
+    auto entry = requests_.begin();
+    std::advance(entry, between(0, static_cast<int64_t>(requests_.size()) - 1));
+    if (chance(0.3)) {
+      engine_.core.abort_choice(entry->first, static_cast<int32_t>(between(0, 2)));
+    } else {
+      engine_.core.abort(entry->first);
+    }
+  }
+
+  void step() {
+    for (const RequestId id : engine_.step()) finish(id);
+  }
+
+  void finish(RequestId id) {
+    const RequestRecord record = engine_.recorder.records.at(id);
+    const Request request = requests_.at(id);
+    requests_.erase(id);
+    const RequestRecord alone = run_alone(request, shape_.non_finite_every);
+    ASSERT_EQ(static_cast<int32_t>(record.choices.size()), request.sampling.n);
+    EXPECT_EQ(record.num_prompt_tokens, static_cast<int64_t>(request.prompt_token_ids.size()));
+    for (const auto& [index, choice] : record.choices) {
+      compare(choice, alone.choices.at(index), alone.any(FinishReason::kError));
+      if (choice.error) check_error(choice.error->message, alone);
+    }
+    if (record.choices.at(0).tokens.empty() || alone.prompt_logprobs.empty()) return;
+    compare_logprobs(record.prompt_logprobs, alone.prompt_logprobs);
+  }
+
+  void check_error(const std::string& message, const RequestRecord& alone) {
+    if (message.find("injected") != std::string::npos) {
+      EXPECT_GT(shape_.failure_rate, 0.0);
+      ++num_failed_;
+      return;
+    }
+    EXPECT_NE(message.find("non-finite logits"), std::string::npos) << message;
+    EXPECT_TRUE(alone.any(FinishReason::kError));
+  }
+
+  // A choice that was ended early has the beginning of the isolated text, any other one the whole.
+  void compare(const ChoiceRecord& got, const ChoiceRecord& alone, bool alone_failed) {
+    const bool whole = got.reason == FinishReason::kStop || got.reason == FinishReason::kLength;
+    if (whole && !alone_failed) {
+      EXPECT_EQ(got.reason, alone.reason);
+      EXPECT_EQ(got.stop_token, alone.stop_token);
+      EXPECT_EQ(got.tokens.size(), alone.tokens.size());
+      ++num_compared_;
+    }
+    if (!alone_failed) {
+      ASSERT_LE(got.tokens.size(), alone.tokens.size());
+    }
+    const size_t common = std::min(got.tokens.size(), alone.tokens.size());
+    for (size_t i = 0; i < common; ++i) {
+      ASSERT_EQ(got.tokens[i], alone.tokens[i]) << "at output token " << i;
+    }
+    for (size_t i = 0; i < std::min(got.logprobs.size(), alone.logprobs.size()); ++i) {
+      expect_equal(got.logprobs[i], alone.logprobs[i]);
+    }
+  }
+
+  static void expect_equal(const TokenLogprob& a, const TokenLogprob& b) {
+    EXPECT_EQ(a.token, b.token);
+    EXPECT_EQ(a.logprob, b.logprob);
+    ASSERT_EQ(a.top.size(), b.top.size());
+    for (size_t i = 0; i < a.top.size(); ++i) EXPECT_EQ(a.top[i].token, b.top[i].token);
+  }
+
+  static void compare_logprobs(const std::vector<std::optional<TokenLogprob>>& got,
+                               const std::vector<std::optional<TokenLogprob>>& alone) {
+    ASSERT_EQ(got.size(), alone.size());
+    for (size_t i = 0; i < got.size(); ++i) {
+      ASSERT_EQ(got[i].has_value(), i > 0);
+      if (i > 0) expect_equal(*got[i], *alone[i]);
+    }
+  }
+
+  TraceShape shape_;
+  std::mt19937_64 random_;
+  FakeEngine engine_;
+  RequestId next_id_ = 1;
+  std::map<RequestId, Request> requests_;  // not finished yet
+  int64_t num_compared_ = 0;
+  int64_t num_failed_ = 0;
+};
+
+class RandomTraces : public testing::TestWithParam<uint64_t> {
+ protected:
+  TraceShape shape(FakeLimits limits) const { return {.seed = GetParam(), .limits = limits}; }
+};
+
+TEST_P(RandomTraces, AmpleMemory) {
+  Trace trace(shape({.num_blocks = 256, .max_num_seqs = 8, .max_num_batched_tokens = 512}));
+  trace.run();
+  EXPECT_GT(trace.num_compared(), 100);
+  EXPECT_EQ(trace.num_preemptions(), 0);
+}
+
+TEST_P(RandomTraces, TinyPoolForcesPreemption) {
+  TraceShape s = shape({.num_blocks = 14, .max_num_seqs = 6, .max_num_batched_tokens = 100});
+  s.longest_prompt = 70;
+  s.longest_output = 150;
+  Trace trace(s);
+  trace.run();
+  EXPECT_GT(trace.num_compared(), 30);
+  EXPECT_GT(trace.num_preemptions(), 30);
+}
+
+TEST_P(RandomTraces, SmallestBudget) {
+  TraceShape s = shape({.num_blocks = 40, .max_num_seqs = 9, .max_num_batched_tokens = 64 + 9});
+  s.longest_prompt = 300;
+  Trace trace(s);
+  trace.run();
+  EXPECT_GT(trace.num_compared(), 30);
+}
+
+TEST_P(RandomTraces, AbortsAndFailingSteps) {
+  TraceShape s = shape({.num_blocks = 20, .max_num_seqs = 6, .max_num_batched_tokens = 128});
+  s.abort_rate = 0.1;
+  s.failure_rate = 0.01;
+  s.non_finite_every = 400;
+  s.arrivals_per_step = 0.6;
+  Trace trace(s);
+  trace.run();
+  EXPECT_GT(trace.num_compared(), 20);
+  EXPECT_GT(trace.num_failed_choices(), 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomTraces, testing::Range<uint64_t>(1, 18));
+
+}  // namespace
+}  // namespace deltaserve
