@@ -10,14 +10,16 @@ namespace {
 // half of the smallest L1, and stay there while the tiles pass.
 constexpr int64_t kBlockK = 256;
 
-// Distance of the stream prefetch when one tile reads a panel once: two K steps of bfloat16.
-constexpr int64_t kPrefetchAhead = 4096;
+// Distance of the stream prefetch when one tile reads panels once, in bytes. Measured on Zen 4 with
+// both cores: two streams 1 KiB ahead read 55 GB/s, one stream 38 to 42 whatever the distance.
+constexpr int64_t kPrefetchTwo = 1024;
+constexpr int64_t kPrefetchOne = 8192;
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// One tile: the panels are one stream, read once.
+// One tile: the panels are read once, two at a time if the accumulators allow it.
 void multiply_stream(const MultiplyTask& task, float* c, TileSink sink) {
   const IndexRange rows = task.rows->tile(task.tiles.begin);
   GemmTile tile;
@@ -25,11 +27,16 @@ void multiply_stream(const MultiplyTask& task, float* c, TileSink sink) {
   tile.c = c;
   tile.rows = rows.end - rows.begin;
   tile.k = task.rows->row_bytes / task.kernels->packed_element_bytes;
-  for (int64_t p = task.panels.begin; p < task.panels.end; ++p) {
+  tile.panel_bytes = task.matrix->panel_bytes;
+  const bool two = 2 * tile.rows <= task.rows->max_tile_rows;
+  for (int64_t p = task.panels.begin; p < task.panels.end; p += tile.panels) {
+    tile.panels = two && p + 1 < task.panels.end ? 2 : 1;
     tile.panel = task.matrix->panel(p);
-    tile.prefetch = task.matrix->panel(p) + kPrefetchAhead;
+    tile.prefetch = task.matrix->panel(p) + (tile.panels == 2 ? kPrefetchTwo : kPrefetchOne);
     task.kernels->multiply(tile);
-    sink(c, rows.begin, tile.rows, p);
+    for (int64_t q = 0; q < tile.panels; ++q) {
+      sink(c + q * tile.rows * kPanelColumns, rows.begin, tile.rows, p + q);
+    }
   }
 }
 
@@ -43,6 +50,7 @@ void multiply_blocked(const MultiplyTask& task, float* scratch, TileSink sink) {
   const int64_t first_row = rows.tile(task.tiles.begin).begin;
   const int64_t task_rows = rows.tile(task.tiles.end - 1).end - first_row;
   GemmTile tile;
+  tile.prefetch_to_l2 = true;
   for (int64_t k = 0; k < K; k += kBlockK) {
     tile.k = std::min(kBlockK, K - k);
     tile.accumulate = k > 0;
@@ -77,7 +85,8 @@ PackedRows packed_layout(const CpuContext& context, const MatrixKernels& kernels
   PackedRows packed;
   packed.data = data;
   packed.rows = rows;
-  packed.tiles = ceil_div(rows, context.kernels->max_rows);
+  packed.max_tile_rows = context.kernels->max_rows;
+  packed.tiles = ceil_div(rows, packed.max_tile_rows);
   packed.row_bytes = ceil_div(K, 2) * 2 * kernels.packed_element_bytes;
   return packed;
 }

@@ -17,6 +17,7 @@ namespace deltaserve {
 struct PackedRows {
   std::byte* data = nullptr;
   int64_t rows = 0;
+  int64_t max_tile_rows = 0;  // the kernels' max_rows
   int64_t tiles = 0;
   int64_t row_bytes = 0;
 

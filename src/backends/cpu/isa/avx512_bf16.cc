@@ -14,32 +14,37 @@ inline __m512bh load_pairs(const uint16_t* w) {
   return reinterpret_cast<__m512bh>(_mm512_loadu_si512(w));
 }
 
-template <int R>
+template <int R, int P, bool ToL2>
 void multiply_bf16(const GemmTile& tile) {
   const auto* a = static_cast<const int32_t*>(tile.a);  // [pair][R] of two bfloat16
   const auto* w = static_cast<const uint16_t*>(tile.panel);
+  const int64_t panel_elements = tile.panel_bytes / 2;
   const char* next = prefetch_start(tile);
-  Accumulators<R> acc;
+  Accumulators<R * P> acc;
   acc.start(tile.c, tile.accumulate);
   for (int64_t pairs = tile.k / 2; pairs > 0; pairs -= 16, w += 1024) {
     const int64_t count = pairs < 16 ? pairs : 16;
     for (int64_t p = 0; p < count; ++p, a += R, next += 128) {
-      prefetch_l2(next);
-      prefetch_l2(next + 64);
-      const __m512bh left = load_pairs(w + 32 * p);
-      const __m512bh right = load_pairs(w + 32 * p + 512);
+#pragma GCC unroll 2
+      for (int q = 0; q < P; ++q) {
+        prefetch_two_lines<ToL2>(next + q * tile.panel_bytes);
+        const uint16_t* row = w + q * panel_elements + 32 * p;
+        const __m512bh left = load_pairs(row);
+        const __m512bh right = load_pairs(row + 512);
 #pragma GCC unroll 16
-      for (int r = 0; r < R; ++r) {
-        const auto x = reinterpret_cast<__m512bh>(_mm512_set1_epi32(a[r]));
-        acc.v[r][0].v = _mm512_dpbf16_ps(acc.v[r][0].v, x, left);
-        acc.v[r][1].v = _mm512_dpbf16_ps(acc.v[r][1].v, x, right);
+        for (int r = 0; r < R; ++r) {
+          const auto x = reinterpret_cast<__m512bh>(_mm512_set1_epi32(a[r]));
+          Vec* sums = acc.v[q * R + r];
+          sums[0].v = _mm512_dpbf16_ps(sums[0].v, x, left);
+          sums[1].v = _mm512_dpbf16_ps(sums[1].v, x, right);
+        }
       }
     }
   }
   acc.finish(tile.c);
 }
 
-DS_ISA_DISPATCH_ROWS(multiply_bf16, GemmTile)
+DS_ISA_DISPATCH_TILE(multiply_bf16)
 
 // packed[pair][row] as 32-bit pairs of bfloat16.
 void pack_bf16(const void* x, int64_t stride, int64_t rows, int64_t K, void* packed) {
@@ -56,9 +61,26 @@ void pack_bf16(const void* x, int64_t stride, int64_t rows, int64_t K, void* pac
   }
 }
 
+float run_bf16(int64_t iterations) {
+  Vec sums[kChains];
+  for (Vec& sum : sums) {
+    sum = vec_zero();
+  }
+  const auto x = reinterpret_cast<__m512bh>(_mm512_set1_epi32(0x3f003f00));  // pairs of 0.5
+  for (int64_t i = 0; i < iterations; ++i) {
+#pragma GCC unroll 16
+    for (int j = 0; j < kChains; ++j) {
+      sums[j].v = _mm512_dpbf16_ps(sums[j].v, x, x);
+    }
+  }
+  return add_up(sums, kChains);
+}
+
 constexpr CpuKernels make_table() {
   CpuKernels table = vec_kernels("avx512_bf16", "", "avx512 f32 x bf16 FMA", "avx512 f32 FMA");
-  table.bf16 = {pack_bf16, multiply_bf16_rows<kMaxRows>, 2, "avx512_bf16 VDPBF16PS"};
+  table.bf16 = {pack_bf16, multiply_bf16_tile<kMaxRows>, 2, "avx512_bf16 VDPBF16PS"};
+  table.run_bf16 = run_bf16;
+  table.bf16_flop = 2 * table.fma_flop;
   return table;
 }
 

@@ -48,15 +48,26 @@ constexpr int pair_offset(int j) {
   return (j * kLanes / 16) * 512 + (j * kLanes % 16) * 2;
 }
 
-// One k-pair: a is [R][2], w the pair's row within its K step.
+template <bool ToL2>
+inline void prefetch_two_lines(const char* p) {
+  if constexpr (ToL2) {
+    prefetch_l2(p);
+    prefetch_l2(p + 64);
+  } else {
+    prefetch_near(p);
+    prefetch_near(p + 64);
+  }
+}
+
+// One k-pair: a is [R][2], w the pair's row within its K step, acc the R rows of a panel.
 template <int R>
-inline void multiply_pair(Accumulators<R>& acc, const float* a, const uint16_t* w) {
+inline void multiply_pair(Vec (*acc)[kVecs], const float* a, const uint16_t* w) {
 #pragma GCC unroll 8
   for (int j = 0; j < kVecs; ++j) {
     const Vec odd = vec_odd(w + pair_offset(j));
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
-      acc.v[r][j] = vec_fma(vec_set(a[2 * r + 1]), odd, acc.v[r][j]);
+      acc[r][j] = vec_fma(vec_set(a[2 * r + 1]), odd, acc[r][j]);
     }
   }
 #pragma GCC unroll 8
@@ -64,47 +75,52 @@ inline void multiply_pair(Accumulators<R>& acc, const float* a, const uint16_t* 
     const Vec even = vec_even(w + pair_offset(j));
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
-      acc.v[r][j] = vec_fma(vec_set(a[2 * r]), even, acc.v[r][j]);
+      acc[r][j] = vec_fma(vec_set(a[2 * r]), even, acc[r][j]);
     }
   }
 }
 
-template <int R>
+// R rows times P panels; rows of panel q are acc.v[q * R] and on.
+template <int R, int P, bool ToL2>
 void multiply_f32_bf16(const GemmTile& tile) {
   const auto* a = static_cast<const float*>(tile.a);
   const auto* w = static_cast<const uint16_t*>(tile.panel);
+  const int64_t panel_elements = tile.panel_bytes / 2;
   const char* next = prefetch_start(tile);
-  Accumulators<R> acc;
+  Accumulators<R * P> acc;
   acc.start(tile.c, tile.accumulate);
-  int64_t pairs = tile.k / 2;
-  for (; pairs > 0; pairs -= 16, w += 1024) {
+  for (int64_t pairs = tile.k / 2; pairs > 0; pairs -= 16, w += 1024) {
     const int64_t count = pairs < 16 ? pairs : 16;
-    for (int64_t p = 0; p < count; ++p, a += 2 * R) {
-      prefetch_l2(next + 128 * p);
-      prefetch_l2(next + 128 * p + 64);
-      multiply_pair<R>(acc, a, w + 32 * p);
+    for (int64_t p = 0; p < count; ++p, a += 2 * R, next += 128) {
+#pragma GCC unroll 2
+      for (int q = 0; q < P; ++q) {
+        prefetch_two_lines<ToL2>(next + q * tile.panel_bytes);
+        multiply_pair<R>(acc.v + q * R, a, w + q * panel_elements + 32 * p);
+      }
     }
-    next += 2048;
   }
   acc.finish(tile.c);
 }
 
-template <int R>
+template <int R, int P, bool ToL2>
 void multiply_f32(const GemmTile& tile) {
   const auto* a = static_cast<const float*>(tile.a);
   const auto* w = static_cast<const float*>(tile.panel);
+  const int64_t panel_elements = tile.panel_bytes / 4;
   const char* next = prefetch_start(tile);
-  Accumulators<R> acc;
+  Accumulators<R * P> acc;
   acc.start(tile.c, tile.accumulate);
   for (int64_t k = 0; k < tile.k; ++k, a += R, w += kPanelColumns, next += 128) {
-    prefetch_l2(next);
-    prefetch_l2(next + 64);
+#pragma GCC unroll 2
+    for (int q = 0; q < P; ++q) {
+      prefetch_two_lines<ToL2>(next + q * tile.panel_bytes);
 #pragma GCC unroll 8
-    for (int j = 0; j < kVecs; ++j) {
-      const Vec b = vec_load(w + j * kLanes);
+      for (int j = 0; j < kVecs; ++j) {
+        const Vec b = vec_load(w + q * panel_elements + j * kLanes);
 #pragma GCC unroll 16
-      for (int r = 0; r < R; ++r) {
-        acc.v[r][j] = vec_fma(vec_set(a[r]), b, acc.v[r][j]);
+        for (int r = 0; r < R; ++r) {
+          acc.v[q * R + r][j] = vec_fma(vec_set(a[r]), b, acc.v[q * R + r][j]);
+        }
       }
     }
   }
@@ -130,22 +146,36 @@ void multiply_strided(const StridedTile& tile) {
   acc.finish(tile.c);
 }
 
-// Calls Kernel<R> for a number of rows known at run time: kernel is a template over R.
-#define DS_ISA_DISPATCH_ROWS(kernel, Tile) \
-  template <int R>                         \
-  void kernel##_rows(const Tile& tile) {   \
-    if constexpr (R == 1) {                \
-      kernel<1>(tile);                     \
-    } else if (tile.rows == R) {           \
-      kernel<R>(tile);                     \
-    } else {                               \
-      kernel##_rows<R - 1>(tile);          \
-    }                                      \
+// Calls the kernel of a number of rows and panels known at run time: rows * panels <= R.
+#define DS_ISA_DISPATCH_TILE(kernel)            \
+  template <int R>                              \
+  void kernel##_tile(const GemmTile& tile) {    \
+    if constexpr (R >= 1) {                     \
+      if (tile.rows != R) {                     \
+        kernel##_tile<R - 1>(tile);             \
+      } else if (tile.prefetch_to_l2) {         \
+        kernel<R, 1, true>(tile);               \
+      } else if (tile.panels == 1) {            \
+        kernel<R, 1, false>(tile);              \
+      } else if constexpr (2 * R <= kMaxRows) { \
+        kernel<R, 2, false>(tile);              \
+      }                                         \
+    }                                           \
   }
 
-DS_ISA_DISPATCH_ROWS(multiply_f32_bf16, GemmTile)
-DS_ISA_DISPATCH_ROWS(multiply_f32, GemmTile)
-DS_ISA_DISPATCH_ROWS(multiply_strided, StridedTile)
+DS_ISA_DISPATCH_TILE(multiply_f32_bf16)
+DS_ISA_DISPATCH_TILE(multiply_f32)
+
+template <int R>
+void multiply_strided_tile(const StridedTile& tile) {
+  if constexpr (R >= 1) {
+    if (tile.rows == R) {
+      multiply_strided<R>(tile);
+    } else {
+      multiply_strided_tile<R - 1>(tile);
+    }
+  }
+}
 
 inline float widen(float x) {
   return x;

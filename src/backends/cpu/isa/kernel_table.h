@@ -11,17 +11,22 @@ inline constexpr int64_t kPanelColumns = 32;  // output columns of a weight pane
 inline constexpr int64_t kPanelKStep = 32;    // K of a panel is padded to it with zeros
 inline constexpr int64_t kMaxTileRows = 16;   // no kernel takes more rows at once
 
-// c[rows][32] (+)= a[rows][k] * panel[k][32]. Every element is one chain of fused multiply-adds in
-// an order that depends on k only (within a pair of k the odd one first, as VDPBF16PS has it), so
-// splitting K or the rows never changes a bit.
+// c[panels][rows][32] (+)= a[rows][k] * panel[k][32]. Every element is one chain of fused
+// multiply-adds in an order that depends on k only (within a pair of k the odd one first, as
+// VDPBF16PS has it), so splitting K or the rows never changes a bit.
 struct GemmTile {
-  const void* a = nullptr;         // rows packed by the `pack` beside the kernel
-  const void* panel = nullptr;     // at the first k of this call
-  float* c = nullptr;              // [rows][32]
-  int64_t k = 0;                   // not odd, except in the f32 kernel
-  int64_t rows = 0;                // 1..max_rows
-  bool accumulate = false;         // false: start from zero
-  const void* prefetch = nullptr;  // memory to bring near meanwhile, as much as the panel part has
+  const void* a = nullptr;      // rows packed by the `pack` beside the kernel
+  const void* panel = nullptr;  // at the first k of this call
+  int64_t panel_bytes = 0;      // from one panel to the next
+  int64_t panels = 1;  // 2, without prefetch_to_l2: two streams from memory are faster than one
+  float* c = nullptr;  // [panels][rows][32]
+  int64_t k = 0;       // even
+  int64_t rows = 0;    // panels * rows is 1..max_rows
+  bool accumulate = false;  // false: start from zero
+  // Memory to bring near meanwhile, as much as the part of each panel that is read here: to L1, or
+  // only to L2 where L1 is full of what several row tiles share.
+  const void* prefetch = nullptr;
+  bool prefetch_to_l2 = false;
 };
 
 // c[rows][32] (+)= a * panel[k][32] in float32, a's element (r, k) at r * row_stride + k *
@@ -64,7 +69,7 @@ inline constexpr int64_t kSolveRows = 16;  // rows of a block of the forward sub
 
 struct CpuKernels {
   const char* name = nullptr;
-  int64_t max_rows = 0;    // rows of a GemmTile
+  int64_t max_rows = 0;    // rows of a tile
   MatrixKernels bf16;      // activations bf16, panels bf16
   MatrixKernels f32_bf16;  // activations float32, panels bf16
   MatrixKernels f32;       // both float32
@@ -95,6 +100,13 @@ struct CpuKernels {
   void (*axpy)(float* y, const float* x, int64_t count, float factor) = nullptr;  // y += factor x
   void (*widen)(const uint16_t* bf16, int64_t count, float* out) = nullptr;
   void (*narrow)(const float* x, int64_t count, uint16_t* bf16) = nullptr;  // nearest even
+
+  // What the machine can do at most (ceilings.h). The results only keep the work alive.
+  float (*run_fma)(int64_t iterations) = nullptr;  // float32 in registers
+  float (*run_bf16)(int64_t iterations) = nullptr;
+  int64_t fma_flop = 0;                                               // of one iteration
+  int64_t bf16_flop = 0;                                              // of one iteration
+  float (*read_memory)(const void* memory, int64_t bytes) = nullptr;  // a multiple of 4 KiB
 };
 
 }  // namespace deltaserve

@@ -1,0 +1,53 @@
+// linear over M: weight bytes a second beside the read ceiling, products beside the peak. Weights
+// rotate over copies of at least 512 MiB together, so that they come from memory.
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "backends/cpu/matrix_ops.h"
+#include "bench_util.h"
+
+using namespace deltaserve;
+
+namespace {
+
+void bench_shape(const Bench& bench, CpuContext& context, int64_t N, int64_t K) {
+  const std::vector<uint16_t> source(static_cast<size_t>(N * K), 0x3c12);
+  const TensorView view{.dtype = DType::kBF16,
+                        .shape = {N, K},
+                        .data = reinterpret_cast<const std::byte*>(source.data())};
+  std::vector<std::unique_ptr<LinearWeight>> weights;
+  for (int64_t bytes = 0; bytes < int64_t{512} << 20; bytes += weights.back()->bytes) {
+    weights.push_back(make_cpu_linear(context, {&view, 1}).value());
+  }
+  constexpr int64_t kMaxRows = 512;
+  const std::vector<float> x(static_cast<size_t>(kMaxRows * K), 0.01F);
+  std::vector<float> out(static_cast<size_t>(kMaxRows * N));
+  size_t turn = 0;
+  for (const int64_t M : {1, 2, 4, 8, 16, 64, 512}) {
+    const double time = best_seconds([&] {
+      const LinearWeight* weight = weights[turn++ % weights.size()].get();
+      cpu_linear(context, {.M = M,
+                           .x = x.data(),
+                           .x_stride = K,
+                           .weight = weight,
+                           .out = out.data(),
+                           .out_stride = N});
+    });
+    const double gb = static_cast<double>(weights[0]->bytes) / time / 1e9;
+    const double gflop = 2.0 * static_cast<double>(M * N * K) / time / 1e9;
+    std::printf("N %5ld K %5ld M %4ld: %8.3f ms  %5.1f GB/s (%3.0f %%)  %6.0f GFLOP/s (%3.0f %%)\n",
+                N, K, M, time * 1e3, gb, gb / bench.ceilings.read_gb_per_s * 100, gflop,
+                gflop / bench.peak_gflop() * 100);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Bench bench = start_bench(argc, argv);
+  CpuContext context = bench.context();
+  bench_shape(bench, context, 3584, 1024);
+  bench_shape(bench, context, 9216, 2560);
+  return 0;
+}
