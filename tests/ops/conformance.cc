@@ -209,7 +209,7 @@ void expect_same_bits(const std::vector<float>& actual, const std::vector<float>
 }
 
 double x_tolerance(DType x_dtype) {
-  return x_dtype == DType::kF32 ? std::ldexp(1.0, -19) : std::ldexp(1.0, -8);
+  return x_dtype == DType::kF32 ? std::ldexp(1.0, -19) : std::ldexp(1.0, -7);
 }
 
 }  // namespace deltaserve

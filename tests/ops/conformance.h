@@ -113,9 +113,9 @@ void expect_close(const std::vector<float>& actual, const std::vector<float>& ex
 void expect_same_bits(const std::vector<float>& actual, const std::vector<float>& expected,
                       const std::string& what);
 
-// Relative tolerance of a value rounded to X: one unit in the last place of bfloat16, which is
-// where a float32 error of the last bit can end; for float32 2^-19, the slack of a sum of some
-// hundred.
+// Relative tolerance of a value rounded to X: one unit in the last place of bfloat16 (up to 2^-7 of
+// the value), where a float32 error in the last bit can end; for float32 2^-19, the slack of a sum
+// of some hundred terms.
 double x_tolerance(DType x_dtype);
 
 }  // namespace deltaserve
