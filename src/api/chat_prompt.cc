@@ -98,9 +98,9 @@ Result<RenderedPrompt> render(const ChatTemplate& chat_template, const TemplateI
 // A text that does not occur in `content` and ends it, so that the end of the content can be found
 // in the rendered prompt and templates that trim leave the content's own end alone.
 std::string end_mark(std::string_view content) {
-  std::string mark = "[[end-of-final-message]]";
+  std::string mark = "[[end of final message]]";
   while (content.find(mark) != std::string_view::npos) {
-    mark.insert(2, "-");
+    mark += '.';
   }
   return mark;
 }

@@ -42,20 +42,22 @@ void ChoiceStream::push_token(int32_t id, const TokenLogprob* logprob, bool hidd
   feed(text, delta);
 }
 
+// `text` is what the token completed. A character that began in earlier tokens is theirs as well;
+// a token that leaves one unfinished waits for its rest.
 void ChoiceStream::queue_entry(const TokenLogprob& logprob, bool shown, std::string_view text) {
-  const bool incomplete = !pending_.empty() && !pending_.back().text_end.has_value();
+  const size_t text_end = decoded_bytes_ + text.size();
+  if (!text.empty()) {
+    for (PendingEntry& waiting : pending_) {
+      waiting.text_end = waiting.text_end.value_or(text_end);
+    }
+  }
   PendingEntry pending;
   pending.entry = {logprob.token, logprob.logprob, logprob.top, shown, decoded_chars_};
   pending.begin = decoded_bytes_;
+  if (!shown || !detokenizer_.holds_bytes()) {
+    pending.text_end = text_end;
+  }
   pending_.push_back(std::move(pending));
-  if (text.empty() && (shown || incomplete)) {
-    return;
-  }
-  for (PendingEntry& waiting : pending_) {
-    if (!waiting.text_end) {
-      waiting.text_end = decoded_bytes_ + text.size();
-    }
-  }
 }
 
 void ChoiceStream::feed(std::string_view text, ChoiceDelta& delta) {

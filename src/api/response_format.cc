@@ -85,7 +85,11 @@ void ResponseFormat::append_choice_tail(const std::vector<LogprobEntry>& logprob
 
 void ResponseFormat::append_token_ids(const char* key, const std::vector<int32_t>& ids,
                                       std::string& out) const {
-  fmt::format_to(std::back_inserter(out), ",\"{}\":[{}]", key, fmt::join(ids, ","));
+  fmt::format_to(std::back_inserter(out), ",\"{}\":[", key);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    fmt::format_to(std::back_inserter(out), "{}{}", i == 0 ? "" : ",", ids[i]);
+  }
+  out += ']';
 }
 
 void ResponseFormat::append_delta(int32_t index, const ChoiceDelta& delta, const Usage* usage,

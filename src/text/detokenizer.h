@@ -22,6 +22,9 @@ class Detokenizer {
   // What is still held back, as U+FFFD. Call once at the end of the sequence.
   std::string finish();
 
+  // Whether the beginning of a character is held back.
+  bool holds_bytes() const { return !pending_.empty(); }
+
  private:
   const Tokenizer* tokenizer_;
   bool skip_special_tokens_;

@@ -1,0 +1,133 @@
+// Clients that go away in every phase, and the server going away in an orderly manner.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "server_fixture.h"
+
+namespace deltaserve {
+namespace {
+
+using std::chrono::milliseconds;
+
+class ServerDisconnectTest : public ServerTest {
+ protected:
+  void expect_released(size_t aborted) {
+    EXPECT_TRUE(engine_->wait([&] { return engine_->num_aborted() == aborted; }));
+    EXPECT_EQ(engine_->num_running(), 0U);
+  }
+};
+
+TEST_F(ServerDisconnectTest, WhileQueuedFreesTheRequest) {
+  start();
+  engine_->hold(true);
+  for (const char* stream : {R"("stream":true)", ""}) {
+    const size_t before = engine_->num_aborted();
+    const size_t submitted = engine_->num_submitted();
+    RawClient client(server_->port());
+    client.send(http_request("POST", "/v1/chat/completions", chat_body(stream)));
+    ASSERT_TRUE(engine_->wait([&] { return engine_->num_submitted() == submitted + 1; }));
+    client.close();
+    expect_released(before + 1);
+  }
+  engine_->hold(false);
+  expect_alive();
+}
+
+TEST_F(ServerDisconnectTest, WhileDecodingFreesTheRequest) {
+  max_repeats_ = 100'000;
+  start();
+  {
+    RawClient streaming(server_->port());
+    streaming.send(
+        http_request("POST", "/v1/chat/completions", chat_body(R"("stream":true,"n":2)")));
+    EXPECT_NE(streaming.read_until("\"content\":\"one"), "");
+  }
+  expect_released(1);
+  {
+    RawClient whole(server_->port());
+    whole.send(http_request("POST", "/v1/chat/completions", chat_body()));
+    ASSERT_TRUE(engine_->wait([&] { return engine_->num_submitted() == 2; }));
+  }
+  expect_released(2);
+  {
+    RawClient several(server_->port());
+    several.send(
+        http_request("POST", "/v1/completions", R"({"prompt":["a","b"],"max_tokens":99000})"));
+    ASSERT_TRUE(engine_->wait([&] { return engine_->num_submitted() == 4; }));
+  }
+  expect_released(4);
+  max_repeats_ = 1;
+  expect_alive();
+}
+
+TEST_F(ServerDisconnectTest, WithinTheBodyIsNoRequest) {
+  start();
+  {
+    RawClient client(server_->port());
+    client.send("POST /v1/completions HTTP/1.1\r\nHost: t\r\nContent-Length: 100\r\n\r\n{\"a\"");
+  }
+  expect_alive();
+  EXPECT_EQ(engine_->num_submitted(), 1U);
+}
+
+TEST_F(ServerDisconnectTest, WithAPipelinedRequestBehindIsNoticed) {
+  start();
+  engine_->hold(true);
+  RawClient client(server_->port());
+  client.send(http_request("POST", "/v1/chat/completions", chat_body()) +
+              http_request("GET", "/health"));
+  ASSERT_TRUE(engine_->wait([&] { return engine_->num_submitted() == 1; }));
+  client.close();
+  expect_released(1);
+}
+
+TEST_F(ServerDisconnectTest, ManyClientsLeavingAtOnceLeaveNothingBehind) {
+  max_repeats_ = 100'000;
+  start();
+  for (int i = 0; i < 40; ++i) {
+    RawClient client(server_->port());
+    client.send(http_request("POST", "/v1/chat/completions",
+                             chat_body(i % 2 == 0 ? R"("stream":true)" : "")));
+    if (i % 3 == 0) {
+      std::this_thread::sleep_for(milliseconds(2));
+    }
+  }
+  EXPECT_TRUE(engine_->wait([&] {
+    return engine_->num_running() == 0 && engine_->num_aborted() == engine_->num_submitted();
+  }));
+  max_repeats_ = 1;
+  expect_alive();
+}
+
+TEST_F(ServerDisconnectTest, DrainingFinishesWhatRuns) {
+  max_repeats_ = 20;
+  start();
+  RawClient running(server_->port());
+  running.send(http_request("POST", "/v1/chat/completions", chat_body(R"("stream":true)")));
+  EXPECT_NE(running.read_until("data: "), "");
+  RawClient idle(server_->port());
+  idle.send(http_request("GET", "/health"));
+  EXPECT_EQ(idle.read_response().status, 200);
+  std::thread stopping([&] { server_->stop(10.0); });
+  EXPECT_TRUE(idle.closed_within(milliseconds(5000)));
+  EXPECT_NE(running.read_until("data: [DONE]\n\n"), "");
+  EXPECT_TRUE(running.closed_within(milliseconds(5000)));
+  stopping.join();
+  EXPECT_THROW(RawClient(server_->port()), std::runtime_error);
+  EXPECT_EQ(engine_->num_aborted(), 0U);
+}
+
+TEST_F(ServerDisconnectTest, DrainingEndsInTime) {
+  max_repeats_ = 100'000;
+  start();
+  RawClient running(server_->port());
+  running.send(http_request("POST", "/v1/chat/completions", chat_body(R"("stream":true)")));
+  EXPECT_NE(running.read_until("data: "), "");
+  server_->stop(0.05);
+  EXPECT_EQ(engine_->num_aborted(), 1U);
+  EXPECT_TRUE(running.closed_within(milliseconds(5000)));
+}
+
+}  // namespace
+}  // namespace deltaserve
