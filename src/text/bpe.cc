@@ -9,10 +9,12 @@
 #include <functional>
 #include <utility>
 
+#include "text/utf8.h"
+
 namespace deltaserve {
 namespace {
 
-// Bytes up to which scanning is faster than the heap; measured with bench/text, flat from 64 to
+// Symbols up to which scanning is faster than the heap; measured with bench/text, flat from 64 to
 // 256.
 constexpr size_t kScanLimit = 128;
 
@@ -30,7 +32,7 @@ bool occurs_in_utf8(uint32_t byte) {
 }  // namespace
 
 Bpe::Bpe(Vocabulary vocabulary, const std::vector<MergeRule>& rules)
-    : vocabulary_(std::move(vocabulary)), merges_(rules) {}
+    : vocabulary_(std::move(vocabulary)), merges_(rules), solid_(vocabulary_, rules, merges_) {}
 
 Result<Bpe> Bpe::create(Vocabulary vocabulary, const std::vector<MergeRule>& rules,
                         bool ignore_merges) {
@@ -49,10 +51,6 @@ Result<void> Bpe::find_bytes() {
                      "model.vocab");
     }
   }
-  byte_pair_ranks_.reserve(byte_ids_.size() * byte_ids_.size());
-  for (const int32_t left : byte_ids_) {
-    for (const int32_t right : byte_ids_) byte_pair_ranks_.push_back(merges_.rank(left, right));
-  }
   return {};
 }
 
@@ -61,7 +59,8 @@ void Bpe::mark_direct_tokens(bool ignore_merges) {
   std::vector<int32_t> ids;
   for (int32_t id = 0; id < vocabulary_.id_end(); ++id) {
     const std::string_view bytes = vocabulary_.bytes(id);
-    if (bytes.empty() || vocabulary_.find(bytes) != id) continue;
+    const bool can_be_piece = !bytes.empty() && utf8::is_valid(bytes);
+    if (!can_be_piece || vocabulary_.find(bytes) != id) continue;
     if (!ignore_merges) {
       ids.clear();
       merge(bytes, scratch, ids);
@@ -81,24 +80,48 @@ void Bpe::encode(std::string_view piece, BpeScratch& scratch, std::vector<int32_
 }
 
 void Bpe::merge(std::string_view piece, BpeScratch& scratch, std::vector<int32_t>& out) const {
-  if (piece.size() <= kScanLimit) {
-    merge_by_scan(piece, scratch, out);
+  split(piece, scratch.ids);
+  if (scratch.ids.size() <= kScanLimit) {
+    const size_t count = merge_by_scan(scratch);
+    out.insert(out.end(), scratch.ids.begin(),
+               scratch.ids.begin() + static_cast<std::ptrdiff_t>(count));
   } else {
-    merge_by_heap(piece, scratch, out);
+    merge_by_heap(scratch, out);
   }
 }
 
-void Bpe::merge_by_scan(std::string_view piece, BpeScratch& scratch,
-                        std::vector<int32_t>& out) const {
-  size_t count = piece.size();
-  scratch.ids.resize(count);
+// The symbols that merging begins with: solid characters, and bytes elsewhere.
+void Bpe::split(std::string_view piece, std::vector<int32_t>& ids) const {
+  ids.resize(piece.size());
+  size_t count = 0;
+  bool is_threatened = false;  // by the character before
+  utf8::Decoded here = utf8::decode_valid(piece.data());
+  for (size_t i = 0; i < piece.size();) {
+    const SolidCharacters::Character& character = solid_.find(here.code_point);
+    const size_t next = i + here.length;
+    bool is_solid = character.token != Vocabulary::kNoToken && !is_threatened;
+    if (next < piece.size()) {
+      here = utf8::decode_valid(piece.data() + next);
+      is_solid = is_solid && !solid_.find(here.code_point).threatens_previous;
+    }
+    if (is_solid) {
+      ids[count++] = character.token;
+    } else {
+      for (size_t byte = i; byte < next; ++byte) ids[count++] = byte_ids_[byte_at(piece, byte)];
+    }
+    is_threatened = character.threatens_next;
+    i = next;
+  }
+  ids.resize(count);
+}
+
+// Merges scratch.ids in place; returns how many are left.
+size_t Bpe::merge_by_scan(BpeScratch& scratch) const {
+  size_t count = scratch.ids.size();
   scratch.ranks.resize(count);
   int32_t* const ids = scratch.ids.data();
   uint32_t* const ranks = scratch.ranks.data();  // ranks[i]: of merging i with i + 1
-  for (size_t i = 0; i < count; ++i) ids[i] = byte_ids_[byte_at(piece, i)];
-  for (size_t i = 0; i + 1 < count; ++i) {
-    ranks[i] = byte_pair_ranks_[byte_at(piece, i) * byte_ids_.size() + byte_at(piece, i + 1)];
-  }
+  for (size_t i = 0; i + 1 < count; ++i) ranks[i] = merges_.rank(ids[i], ids[i + 1]);
   while (count > 1) {
     const uint32_t* const best = std::min_element(ranks, ranks + count - 1);
     if (*best == kNoRank) break;
@@ -110,20 +133,20 @@ void Bpe::merge_by_scan(std::string_view piece, BpeScratch& scratch,
     if (at + 1 < count) ranks[at] = merges_.rank(ids[at], ids[at + 1]);
     if (at > 0) ranks[at - 1] = merges_.rank(ids[at - 1], ids[at]);
   }
-  out.insert(out.end(), ids, ids + count);
+  return count;
 }
 
-void Bpe::merge_by_heap(std::string_view piece, BpeScratch& scratch,
-                        std::vector<int32_t>& out) const {
-  const size_t end = piece.size();
+void Bpe::merge_by_heap(BpeScratch& scratch, std::vector<int32_t>& out) const {
+  const std::vector<int32_t>& ids = scratch.ids;
+  const size_t end = ids.size();
   auto& nodes = scratch.nodes;
   auto& heap = scratch.heap;
   nodes.resize(end);
   heap.clear();
   for (size_t i = 0; i < end; ++i) {
-    nodes[i] = {byte_ids_[byte_at(piece, i)], kNoRank, i == 0 ? end : i - 1, i + 1};
+    nodes[i] = {ids[i], kNoRank, i == 0 ? end : i - 1, i + 1};
     if (i + 1 == end) break;
-    nodes[i].rank = byte_pair_ranks_[byte_at(piece, i) * byte_ids_.size() + byte_at(piece, i + 1)];
+    nodes[i].rank = merges_.rank(ids[i], ids[i + 1]);
     if (nodes[i].rank != kNoRank) heap.emplace_back(nodes[i].rank, i);
   }
   std::ranges::make_heap(heap, std::greater{});

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "text/merge_table.h"
+#include "text/solid_characters.h"
 #include "text/vocabulary.h"
 
 namespace deltaserve {
@@ -45,15 +46,16 @@ class Bpe {
   Bpe(Vocabulary vocabulary, const std::vector<MergeRule>& rules);
 
   void merge(std::string_view piece, BpeScratch& scratch, std::vector<int32_t>& out) const;
-  void merge_by_scan(std::string_view piece, BpeScratch& scratch, std::vector<int32_t>& out) const;
-  void merge_by_heap(std::string_view piece, BpeScratch& scratch, std::vector<int32_t>& out) const;
+  void split(std::string_view piece, std::vector<int32_t>& ids) const;
+  size_t merge_by_scan(BpeScratch& scratch) const;
+  void merge_by_heap(BpeScratch& scratch, std::vector<int32_t>& out) const;
   Result<void> find_bytes();
   void mark_direct_tokens(bool ignore_merges);
 
   Vocabulary vocabulary_;
   MergeTable merges_;
+  SolidCharacters solid_;
   std::array<int32_t, 256> byte_ids_{};
-  std::vector<uint32_t> byte_pair_ranks_;  // [256 * 256]: rank of merging two single bytes
 };
 
 }  // namespace deltaserve

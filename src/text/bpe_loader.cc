@@ -90,6 +90,9 @@ Result<std::vector<MergeRule>> read_merges(const json::Object& model, const Voca
   const auto array = json::array_field(model, "merges", kModel);
   if (!array) return std::unexpected(array.error());
   if (*array == nullptr) return invalid("the merge rules are missing", "model.merges");
+  if ((*array)->size() > MergeTable::kMaxRules) {
+    return invalid(fmt::format("more than {} merge rules", MergeTable::kMaxRules), "model.merges");
+  }
   std::vector<MergeRule> rules;
   rules.reserve((*array)->size());
   std::string merged_text;

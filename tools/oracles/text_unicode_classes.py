@@ -66,7 +66,7 @@ def normalisation():
             base.add(pair[0])
             active.add(pair[1])
     base |= set(range(0x1100, 0x1113))  # Hangul leading consonants
-    active |= set(range(0x1161, 0x1176)) | set(range(0x11A7, 0x11C3))  # vowels, trailing ones
+    active |= set(range(0x1161, 0x1176)) | set(range(0x11A8, 0x11C3))  # vowels, trailing ones
     return base, active
 
 

@@ -137,8 +137,9 @@ def check_tokenizer(name, program, directory, library, args, rng):
     check_texts(name + ", invalid UTF-8", tool, library,
                 [samples.broken_bytes(rng, literals) for _ in range(count // 4)])
     check_texts(name + ", long words", tool, library, [text.encode() for text in long_words(rng)])
-    abc = ["".join(rng.choice("abc' ") for _ in range(rng.randint(1, 60))) for _ in range(count // 4)]
-    check_texts(name + ", few letters", tool, library, [text.encode() for text in abc])
+    check_texts(name + ", few letters", tool, library, [
+        "".join(rng.choice(letters) for _ in range(rng.randint(1, 60))).encode()
+        for letters in ("abc' ", "的了一 a", "的皅甅了", "éèя的a𠀀") for _ in range(count // 8)])
     plain = all(not (t.lstrip or t.rstrip or t.single_word or t.normalized)
                 for t in library.get_added_tokens_decoder().values())
     if plain and literals:

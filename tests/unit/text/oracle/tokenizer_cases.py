@@ -43,10 +43,12 @@ def trained(regex, vocab_size):
     return tokenizer
 
 
-def random_merges(rng):
+def random_merges(rng, letters):
     """Rules that no training would give: in any order, several for one token, some never usable."""
     vocab = {c: i for i, c in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
-    pieces, merges = list("abcĠ'"), []
+    to_alphabet = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    pieces = sorted({c for piece, _ in to_alphabet.pre_tokenize_str(letters) for c in piece})
+    merges = []
     while len(merges) < 400:
         left, right = rng.choice(pieces), rng.choice(pieces)
         if len(left + right) > 12 or (left, right) in merges:
@@ -55,7 +57,8 @@ def random_merges(rng):
         if left + right not in vocab:
             vocab[left + right] = len(vocab)
             pieces.append(left + right)
-    rng.shuffle(merges)
+    if rng.random() < 0.5:
+        rng.shuffle(merges)
     return around(models.BPE(vocab=vocab, merges=merges), MARKS_REGEX)
 
 
@@ -85,7 +88,10 @@ def build():
     late = [AddedToken("<|audio_start|>", special=True, normalized=False),
             AddedToken("<tts_pad>", special=False, normalized=False)]
     no_marks.add_tokens(FLAGGED)
-    chaos = random_merges(random.Random(3))
-    chaos.add_special_tokens(["<s>"])
-    return [("qwen3.5 regex", marks, late), ("qwen3 regex, flagged tokens", no_marks, []),
-            ("ignore_merges", ignoring, []), ("random merges", chaos, [])]
+    cases = [("qwen3.5 regex", marks, late), ("qwen3 regex, flagged tokens", no_marks, []),
+             ("ignore_merges", ignoring, [])]
+    for i, letters in enumerate(["abc '", "的了一 a", "的皅甅", "éèя的a", "的了aé 𠀀"] * 2):
+        chaos = random_merges(random.Random(i), letters)
+        chaos.add_special_tokens(["<s>"])
+        cases.append((f"random merges {i} of {letters!r}", chaos, []))
+    return cases
