@@ -1,0 +1,162 @@
+// Every recorded text case through a backend: float32 to 1e-3 in logits and hidden states with
+// equal greedy ids, however the prompt is cut and whatever shares the batch; bfloat16 with the
+// recorded ids wherever the record is not nearly a tie.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "backends/cpu/cpu_backend.h"
+#include "model/golden_cases.h"
+#include "model/model.h"
+#include "model/verify.h"
+#include "ops/reference/reference_backend.h"
+#include "tensor/checkpoint.h"
+
+namespace deltaserve {
+namespace {
+
+constexpr const char* kCheckpoints[] = {"qwen3_5-dense", "qwen3_5-moe", "qwen3_next",
+                                        "qwen3_5-wide"};
+
+// bfloat16 rounds every activation to 8 bits. In a random model that can flip a router's choice,
+// and then single logits differ by their own size; what must hold is the mean error, and the ids:
+// equal wherever the record's best two are 0.05 apart, in the MoE model with its 8 random experts
+// 0.1.
+constexpr double kBFloat16Rms = 0.1;
+
+VerifyOptions bfloat16_options(const std::string& checkpoint) {
+  return {.tolerance = 2.0, .id_gap = checkpoint == "qwen3_5-moe" ? 0.1 : 0.05};
+}
+
+std::filesystem::path golden_directory(const std::string& name) {
+  return std::filesystem::path(DELTASERVE_TEST_DATA) / "goldens" / name;
+}
+
+std::string describe(const VerifyReport& report) {
+  std::string text;
+  for (const CaseReport& result : report.cases) {
+    text += fmt::format(
+        "{}: logits {:.3g} rms {:.3g}, hidden {:.3g} rms {:.3g}, ids {} of {} equal, {} wrong\n",
+        result.name, result.logits.max_abs, result.logits.rms(), result.hidden.max_abs,
+        result.hidden.rms(), result.num_ids_equal, result.num_ids, result.num_ids_wrong);
+  }
+  return text;
+}
+
+void expect_golden(const std::string& checkpoint_name, Backend& backend,
+                   const VerifyOptions& options) {
+  const auto checkpoint = Checkpoint::open(golden_directory(checkpoint_name));
+  ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+  const auto model = load_model(**checkpoint, backend);
+  ASSERT_TRUE(model) << model.error().message;
+  const auto file = SafetensorsFile::open(golden_directory(checkpoint_name) / "cases.safetensors");
+  ASSERT_TRUE(file) << file.error().message;
+  const auto cases = read_golden_cases(**file, (*model)->config());
+  ASSERT_TRUE(cases) << cases.error().message;
+  ASSERT_EQ(cases->size(), 3U);
+  const auto report = verify_model(**model, *cases, options);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->num_passed, 3) << describe(*report);
+  if (backend.compute_dtype() == DType::kBF16) {
+    for (const CaseReport& result : report->cases) {
+      EXPECT_LT(result.logits.rms(), kBFloat16Rms) << describe(*report);
+    }
+  }
+}
+
+class ReferenceGoldens : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ReferenceGoldens, WholePrompts) {
+  expect_golden(GetParam(), *make_reference_backend(DType::kF32), {});
+}
+
+TEST_P(ReferenceGoldens, PackedInChunks) {
+  expect_golden(GetParam(), *make_reference_backend(DType::kF32), {.chunk = 100, .packed = true});
+}
+
+INSTANTIATE_TEST_SUITE_P(Checkpoints, ReferenceGoldens, ::testing::ValuesIn(kCheckpoints));
+
+// Every instruction set that this machine has, the best one last.
+std::vector<CpuIsa> cpu_isas() {
+  std::vector<CpuIsa> isas;
+  for (const CpuIsa isa : kCpuIsas) {
+    if (make_cpu_backend({.compute_dtype = DType::kF32, .threads = 1, .isa = isa})) {
+      isas.push_back(isa);
+    }
+  }
+  return isas;
+}
+
+class CpuGoldens : public ::testing::TestWithParam<std::tuple<CpuIsa, const char*>> {
+ protected:
+  void expect(DType dtype, const VerifyOptions& options) {
+    const auto& [isa, checkpoint] = GetParam();
+    const auto backend = make_cpu_backend({.compute_dtype = dtype, .threads = 2, .isa = isa});
+    ASSERT_TRUE(backend) << backend.error().message;
+    expect_golden(checkpoint, **backend, options);
+  }
+};
+
+std::string test_name(const ::testing::TestParamInfo<std::tuple<CpuIsa, const char*>>& test) {
+  const auto& [isa, checkpoint] = test.param;
+  std::string name = fmt::format("{}_{}", cpu_isa_name(isa), checkpoint);
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+TEST_P(CpuGoldens, WholePrompts) {
+  expect(DType::kF32, {});
+}
+TEST_P(CpuGoldens, PackedInChunksOf100) {
+  expect(DType::kF32, {.chunk = 100, .packed = true});
+}
+TEST_P(CpuGoldens, BFloat16) {
+  expect(DType::kBF16, bfloat16_options(std::get<1>(GetParam())));
+}
+
+INSTANTIATE_TEST_SUITE_P(Isas, CpuGoldens,
+                         ::testing::Combine(::testing::ValuesIn(cpu_isas()),
+                                            ::testing::ValuesIn(kCheckpoints)),
+                         test_name);
+
+// How prompts are cut matters to the layers above the kernels: the best instruction set will do.
+class CpuCuts : public CpuGoldens {};
+
+TEST_P(CpuCuts, ChunksOf1) {
+  expect(DType::kF32, {.chunk = 1});
+}
+TEST_P(CpuCuts, ChunksOf7) {
+  expect(DType::kF32, {.chunk = 7});
+}
+TEST_P(CpuCuts, ChunksOf64) {
+  expect(DType::kF32, {.chunk = 64});
+}
+TEST_P(CpuCuts, ChunksOf100) {
+  expect(DType::kF32, {.chunk = 100});
+}
+TEST_P(CpuCuts, Packed) {
+  expect(DType::kF32, {.packed = true});
+}
+TEST_P(CpuCuts, PackedInChunksOf7) {
+  expect(DType::kF32, {.chunk = 7, .packed = true});
+}
+TEST_P(CpuCuts, BFloat16PackedInChunksOf64) {
+  VerifyOptions options = bfloat16_options(std::get<1>(GetParam()));
+  options.chunk = 64;
+  options.packed = true;
+  expect(DType::kBF16, options);
+}
+
+INSTANTIATE_TEST_SUITE_P(BestIsa, CpuCuts,
+                         ::testing::Combine(::testing::Values(detect_cpu_isa()),
+                                            ::testing::ValuesIn(kCheckpoints)),
+                         test_name);
+
+}  // namespace
+}  // namespace deltaserve
