@@ -24,7 +24,7 @@ Result<CpuIsa> parse_cpu_isa(std::string_view name);
 struct CpuOptions {
   DType compute_dtype = DType::kBF16;  // kF32 or kBF16
   int32_t threads = 0;                 // 0: the cores this process may use (affinity and cgroup)
-  std::optional<CpuIsa> isa;           // default: the best one that the machine has
+  std::optional<CpuIsa> isa = {};      // default: the best one that the machine has
 };
 
 // The best instruction set that has kernels here and runs on this machine.

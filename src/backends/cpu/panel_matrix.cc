@@ -1,5 +1,6 @@
 #include "backends/cpu/panel_matrix.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -26,27 +27,54 @@ float load_float(const TensorView& view, int64_t index) {
   return view.dtype == DType::kBF16 ? to_float(BFloat16{bits}) : half_to_float(bits);
 }
 
-uint16_t load_bf16(const TensorView& view, int64_t index) {
+// `count` (at most kPanelKStep) elements from k on of a source row as the panel's type; the rest of
+// `to` stays as it is.
+void load_elements(const SourceRow& source, int64_t K, int64_t k, int64_t count, uint16_t* to) {
+  const TensorView& view = *source.view;
+  const int64_t first = source.row * K + k;
   if (view.dtype == DType::kBF16) {
-    uint16_t bits = 0;
-    std::memcpy(&bits, view.data + index * 2, sizeof(bits));
-    return bits;
+    std::memcpy(to, view.data + first * 2, static_cast<size_t>(count) * 2);
+    return;
   }
-  return to_bfloat16(load_float(view, index)).bits;
-}
-
-void fill_column_bf16(const SourceRow& source, int64_t K, int64_t column, uint16_t* panel) {
-  uint16_t* to = panel + column / kTileColumns * 512 + column % kTileColumns * 2;
-  const int64_t first = source.row * K;
-  for (int64_t k = 0; k < K; ++k) {
-    to[k / 32 * 1024 + k % 32 / 2 * 32 + k % 2] = load_bf16(*source.view, first + k);
+  for (int64_t i = 0; i < count; ++i) {
+    to[i] = to_bfloat16(load_float(view, first + i)).bits;
   }
 }
 
-void fill_column_f32(const SourceRow& source, int64_t K, int64_t column, float* panel) {
-  const int64_t first = source.row * K;
-  for (int64_t k = 0; k < K; ++k) {
-    panel[k * kPanelColumns + column] = load_float(*source.view, first + k);
+void load_elements(const SourceRow& source, int64_t K, int64_t k, int64_t count, float* to) {
+  for (int64_t i = 0; i < count; ++i) {
+    to[i] = load_float(*source.view, source.row * K + k + i);
+  }
+}
+
+// One K step of a panel: 32 columns of 32, columns side by side. As pairs for bfloat16.
+void fill_step_bf16(const SourceRow* columns, int64_t K, int64_t k, std::byte* step) {
+  const int64_t count = std::min(kPanelKStep, K - k);
+  for (int64_t c = 0; c < kPanelColumns; ++c) {
+    if (columns[c].view == nullptr) {
+      continue;
+    }
+    uint16_t elements[kPanelKStep] = {};
+    load_elements(columns[c], K, k, count, elements);
+    std::byte* to = step + c / kTileColumns * 1024 + c % kTileColumns * 4;
+    for (int64_t p = 0; p < kPanelKStep / 2; ++p) {
+      std::memcpy(to + p * kTileColumns * 4, elements + 2 * p, 4);
+    }
+  }
+}
+
+void fill_step_f32(const SourceRow* columns, int64_t K, int64_t k, std::byte* step) {
+  const int64_t count = std::min(kPanelKStep, K - k);
+  auto* to = reinterpret_cast<float*>(step);
+  for (int64_t c = 0; c < kPanelColumns; ++c) {
+    if (columns[c].view == nullptr) {
+      continue;
+    }
+    float elements[kPanelKStep] = {};
+    load_elements(columns[c], K, k, count, elements);
+    for (int64_t i = 0; i < kPanelKStep; ++i) {
+      to[i * kPanelColumns + c] = elements[i];
+    }
   }
 }
 
@@ -69,17 +97,16 @@ Result<PanelMatrix> make_panels(CpuContext& context, int64_t panels, int64_t K, 
     return std::unexpected(data.error());
   }
   matrix.data = std::move(*data);
+  const int64_t step_bytes = kPanelKStep * kPanelColumns * dtype_size(dtype);
   parallel_for(context.threads, panels, 1, [&](int64_t begin, int64_t end, int32_t) {
-    for (int64_t c = begin * kPanelColumns; c < end * kPanelColumns; ++c) {
-      const SourceRow source = row_of(c);
-      if (source.view == nullptr) {
-        continue;
+    for (int64_t p = begin; p < end; ++p) {
+      SourceRow columns[kPanelColumns];
+      for (int64_t c = 0; c < kPanelColumns; ++c) {
+        columns[c] = row_of(p * kPanelColumns + c);
       }
-      std::byte* panel = matrix.data.data() + c / kPanelColumns * matrix.panel_bytes;
-      if (dtype == DType::kBF16) {
-        fill_column_bf16(source, K, c % kPanelColumns, reinterpret_cast<uint16_t*>(panel));
-      } else {
-        fill_column_f32(source, K, c % kPanelColumns, reinterpret_cast<float*>(panel));
+      std::byte* step = matrix.data.data() + p * matrix.panel_bytes;
+      for (int64_t k = 0; k < K; k += kPanelKStep, step += step_bytes) {
+        (dtype == DType::kBF16 ? fill_step_bf16 : fill_step_f32)(columns, K, k, step);
       }
     }
   });
