@@ -242,7 +242,7 @@ void HttpProtocol::on_deadline() {
       if (reader_.started()) {
         respond_and_close(reader_error(408, "The request took too long to arrive."));
       } else {
-        transport_->finish();
+        transport_->close();
       }
       return;
     case Phase::kHandling:
@@ -261,7 +261,7 @@ void HttpProtocol::on_deadline() {
 void HttpProtocol::drain() {
   keep_alive_ = false;
   if (phase_ == Phase::kReading && !reader_.started()) {
-    transport_->finish();
+    transport_->close();  // idle: nothing is on its way
   }
 }
 

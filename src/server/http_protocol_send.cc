@@ -66,6 +66,10 @@ void HttpProtocol::stream(std::string_view events) {
   if (transport_ == nullptr || events.empty()) {
     return;
   }
+  if (transport_->unsent_bytes() > core_->options.max_outbox_bytes) {
+    abort();  // the reader is too slow
+    return;
+  }
   if (request_->http11) {
     std::string chunk;
     chunk.reserve(events.size() + 16);
@@ -75,9 +79,6 @@ void HttpProtocol::stream(std::string_view events) {
     transport_->send(events);
   }
   transport_->set_deadline(core_->options.sse_keep_alive);
-  if (transport_->unsent_bytes() > core_->options.max_outbox_bytes) {
-    abort();
-  }
 }
 
 void HttpProtocol::end_stream() {

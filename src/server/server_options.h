@@ -21,7 +21,7 @@ struct ServerOptions {
   std::vector<std::string> allowed_origins = {"*"};
   size_t max_header_bytes = size_t{64} << 10;
   size_t max_body_bytes = size_t{64} << 20;  // several large base64 images
-  // Unsent bytes of a stream after which its reader counts as too slow and the answer is aborted:
+  // Unsent bytes of a stream beyond which its reader counts as too slow and the answer is aborted:
   // over a thousand chunks behind.
   size_t max_outbox_bytes = size_t{4} << 20;
   std::chrono::milliseconds idle_timeout{75'000};    // between requests, longer than proxies' 60 s

@@ -113,6 +113,7 @@ TEST_F(ServerDisconnectTest, DrainingFinishesWhatRuns) {
   EXPECT_TRUE(idle.closed_within(milliseconds(5000)));
   EXPECT_NE(running.read_until("data: [DONE]\n\n"), "");
   EXPECT_TRUE(running.closed_within(milliseconds(5000)));
+  running.close();
   stopping.join();
   EXPECT_THROW(RawClient(server_->port()), std::runtime_error);
   EXPECT_EQ(engine_->num_aborted(), 0U);

@@ -118,7 +118,7 @@ TEST_F(ServerStreamingTest, CompletionsOfSeveralPromptsComeTogether) {
   ASSERT_TRUE(body);
   ASSERT_EQ(body->at("choices").get_array().size(), 3U);
   for (const json::Value& choice : body->at("choices").get_array()) {
-    EXPECT_EQ(choice.at("text"), answer_);
+    EXPECT_EQ(std::string(choice.at("text").get_string()), answer_);
   }
 }
 
