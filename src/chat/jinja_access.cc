@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "chat/jinja_loop.h"
+#include "chat/jinja_macro.h"
 #include "chat/jinja_methods.h"
 #include "chat/jinja_operators.h"
 #include "chat/jinja_print.h"
@@ -56,13 +57,18 @@ std::optional<Value> python_attribute(Runtime& runtime, const Value& object,
   switch (object.kind()) {
     case Kind::kNamespace: {
       const Value* value = object.get<NamespaceObject>().find(name);
-      if (value == nullptr) {
+      if (value == nullptr && name != "__class__") {
         return std::nullopt;
       }
       return name.starts_with("_") ? unsafe_attribute(runtime, object, name) : *value;
     }
     case Kind::kLoop:
       if (auto value = object.get<LoopObject>().attribute(runtime, object, name)) {
+        return value;
+      }
+      break;
+    case Kind::kMacro:
+      if (auto value = macro_attribute(runtime, object.get<MacroObject>(), name)) {
         return value;
       }
       break;
@@ -219,6 +225,9 @@ Value character_at(Runtime& runtime, const StringObject& string, size_t index) {
 
 Value get_attribute(Runtime& runtime, const Value& object, std::string_view name) {
   if (object.is_undefined()) {
+    if (is_dunder(name)) {
+      return unsafe_attribute(runtime, object, name);
+    }
     fail_undefined(object);
   }
   if (auto attribute = python_attribute(runtime, object, name)) {
@@ -259,8 +268,13 @@ Value get_slice(Runtime& runtime, const Value& object, const SliceParts& parts) 
   }
   const bool sliceable = object.is_string() || object.is(Kind::kList) || object.is(Kind::kTuple) ||
                          object.is(Kind::kRange);
-  if (!sliceable || !is_index(parts.start) || !is_index(parts.stop) || !is_index(parts.step)) {
-    return runtime.undefined(fmt::format("{} has no element slice(...)", type_description(object)));
+  if (!sliceable) {
+    fail_type(object.is(Kind::kDict)
+                  ? std::string("unhashable type: 'slice'")
+                  : fmt::format("'{}' object is not subscriptable", type_name(object)));
+  }
+  if (!is_index(parts.start) || !is_index(parts.stop) || !is_index(parts.step)) {
+    fail_type("slice indices must be integers or None or have an __index__ method");
   }
   if (object.is_string()) {
     return slice_string(runtime, object.get<StringObject>(), parts);

@@ -19,7 +19,8 @@ Value get_attribute(Runtime& runtime, const Value& object, std::string_view name
 // `object[key]`; undefined if there is none.
 Value get_item(Runtime& runtime, const Value& object, const Value& key);
 
-// `object[start:stop:step]`; a part left out is nullopt.
+// `object[start:stop:step]`; a part left out is nullopt. Unlike other subscripts it fails where
+// there is nothing to slice.
 struct SliceParts {
   std::optional<Value> start;
   std::optional<Value> stop;

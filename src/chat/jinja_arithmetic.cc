@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
 #include "chat/jinja_format.h"
 #include "chat/jinja_operators.h"
@@ -144,6 +145,9 @@ Value float_op(BinaryOp op, double left, double right, bool origin) {
 }
 
 size_t repetitions(Int count, size_t size, size_t limit) {
+  if (count > std::numeric_limits<int64_t>::max()) {
+    fail_type("cannot fit 'int' into an index-sized integer");
+  }
   if (count <= 0 || size == 0) {
     return 0;
   }

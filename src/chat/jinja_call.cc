@@ -30,6 +30,31 @@ std::string_view macro_name(const MacroObject& macro) {
   return macro.definition->name;
 }
 
+std::optional<Value> macro_attribute(Runtime& runtime, const MacroObject& macro,
+                                     std::string_view name) {
+  const ast::Macro& definition = *macro.definition;
+  if (name == "name") {
+    return runtime.string(definition.name);
+  }
+  if (name == "arguments") {
+    std::vector<Value> names;
+    for (const std::string& parameter : definition.parameter_names) {
+      names.push_back(runtime.string(parameter));
+    }
+    return runtime.list(std::move(names));
+  }
+  if (name == "caller") {
+    return Value::boolean(definition.uses_caller);
+  }
+  if (name == "catch_kwargs") {
+    return Value::boolean(definition.uses_kwargs);
+  }
+  if (name == "catch_varargs") {
+    return Value::boolean(definition.uses_varargs);
+  }
+  return std::nullopt;
+}
+
 Value Interpreter::evaluate_call(const ast::Call& node, const Value* caller) {
   const Value callee = evaluate(*node.callee);
   Arguments arguments;

@@ -150,7 +150,6 @@ Value filter_truncate(Runtime& runtime, const Value& input, const Arguments& arg
   const int64_t length = bound.integer(0, 255);
   const Value end = bound[2] != nullptr ? *bound[2] : runtime.string("...");
   const int64_t leeway = bound[3] == nullptr || bound[3]->is_none() ? 5 : to_int64(*bound[3]);
-  to_text(input, "truncate");
   to_text(end, "truncate");
   if (length < length_of(end) || leeway < 0) {
     fail_type("truncate: length and leeway are too small");
@@ -158,6 +157,7 @@ Value filter_truncate(Runtime& runtime, const Value& input, const Arguments& arg
   if (length_of(input) <= length + leeway) {
     return input;
   }
+  to_text(input, "truncate");
   SliceParts parts;
   parts.stop = Value::integer(length - length_of(end));
   Value kept = get_slice(runtime, input, parts);

@@ -116,6 +116,9 @@ Value filter_round(Runtime& runtime, const Value& input, const Arguments& argume
   if (method != "common" && method != "ceil" && method != "floor") {
     fail_type("method must be common, ceil or floor");
   }
+  if (input.is_undefined() && method != "common") {
+    fail_undefined(input);
+  }
   if (!input.is_number()) {
     fail_type(fmt::format("type {} doesn't define __round__ method", type_name(input)));
   }

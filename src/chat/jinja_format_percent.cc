@@ -21,8 +21,9 @@ class PercentFormatter {
       items_ = arguments.get<ListObject>().items;
     } else {
       items_.push_back(arguments);
-      // What has items may stay unused, as in CPython.
-      may_stay_unused_ = !arguments.is_string() && !arguments.is_number() && !arguments.is_none();
+      // What can be subscripted may stay unused, as in CPython.
+      may_stay_unused_ = arguments.is(Kind::kList) || arguments.is(Kind::kDict) ||
+                         arguments.is(Kind::kRange) || arguments.is_undefined();
     }
   }
 
@@ -79,6 +80,9 @@ class PercentFormatter {
     while (depth > 0) {
       depth += peek() == '(' ? 1 : (peek() == ')' ? -1 : 0);
       ++position_;
+    }
+    if (arguments_.is_undefined()) {
+      fail_undefined(arguments_);
     }
     if (!arguments_.is(Kind::kDict)) {
       fail_type("format requires a mapping");

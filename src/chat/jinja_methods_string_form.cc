@@ -16,6 +16,21 @@ Value to_case(Runtime& runtime, const Value& self, const Arguments& arguments) {
   return runtime.string(map_case(self.text(), kUpper));
 }
 
+Value casefold(Runtime& runtime, const Value& self, const Arguments& arguments) {
+  const Bound bound("casefold", arguments, {});
+  const Text& text = self.text();
+  Text out;
+  std::string piece;
+  for (size_t i = 0; i < text.size();) {
+    const utf8::Decoded c = utf8::decode_valid(text.bytes().data() + i);
+    piece.clear();
+    append_casefold(piece, c.code_point);
+    out.append(piece, text.from_template_at(i));
+    i += c.length;
+  }
+  return runtime.string(std::move(out));
+}
+
 Value capitalize(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const Bound bound("capitalize", arguments, {});
   return runtime.string(capitalize_text(self.text()));
@@ -179,7 +194,7 @@ Value zero_fill(Runtime& runtime, const Value& self, const Arguments& arguments)
 constexpr MethodEntry kMethods[] = {
     {"upper", to_case<true>},
     {"lower", to_case<false>},
-    {"casefold", to_case<false>},
+    {"casefold", casefold},
     {"capitalize", capitalize},
     {"title", title},
     {"swapcase", swap_case},

@@ -7,6 +7,16 @@ namespace deltaserve::jinja {
 using ast::ExprKind;
 using ast::ExprPtr;
 
+namespace {
+
+// Whether the node is a literal of this truth: what follows it in `or`, `and` is never looked at.
+bool is_constant(const ast::Expr& node, bool value) {
+  return node.kind == ExprKind::kConst &&
+         truth(static_cast<const ast::Const&>(node).value) == value;
+}
+
+}  // namespace
+
 ExprPtr Parser::parse_expression(bool with_conditional) {
   const Nesting nesting(*this);
   return with_conditional ? parse_conditional() : parse_or();
@@ -36,8 +46,12 @@ ExprPtr Parser::parse_or() {
   ExprPtr left = parse_and();
   while (current().is_name("or")) {
     auto node = std::make_unique<ast::Logical>(ExprKind::kOr, take().line);
+    const size_t unknown_before = unknown_.size();
     node->left = std::move(left);
     node->right = parse_and();
+    if (is_constant(*node->left, true)) {
+      unknown_.resize(unknown_before);
+    }
     set_depth(*node, {node->left.get(), node->right.get()});
     left = std::move(node);
   }
@@ -48,8 +62,12 @@ ExprPtr Parser::parse_and() {
   ExprPtr left = parse_not();
   while (current().is_name("and")) {
     auto node = std::make_unique<ast::Logical>(ExprKind::kAnd, take().line);
+    const size_t unknown_before = unknown_.size();
     node->left = std::move(left);
     node->right = parse_not();
+    if (is_constant(*node->left, false)) {
+      unknown_.resize(unknown_before);
+    }
     set_depth(*node, {node->left.get(), node->right.get()});
     left = std::move(node);
   }

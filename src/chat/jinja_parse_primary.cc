@@ -171,9 +171,21 @@ ExprPtr Parser::parse_subscript(ExprPtr object) {
     const Token number = expect(TokenKind::kInteger);
     node->key = std::make_unique<ast::Const>(Value::integer(number.integer), number.line);
   } else {
-    node->key = parse_subscript_key();
-    if (current().is_operator(",")) {
-      fail("subscripts with several keys are not supported");
+    // Several keys, or none, are a tuple.
+    std::vector<ExprPtr> keys;
+    while (!current().is_operator("]")) {
+      keys.push_back(parse_subscript_key());
+      if (!skip_operator(",")) {
+        break;
+      }
+    }
+    if (keys.size() == 1) {
+      node->key = std::move(keys.front());
+    } else {
+      auto tuple = std::make_unique<ast::Items>(ExprKind::kTuple, opening.line);
+      tuple->items = std::move(keys);
+      set_depth(*tuple, tuple->items);
+      node->key = std::move(tuple);
     }
     expect_operator("]");
   }

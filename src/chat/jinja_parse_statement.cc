@@ -219,7 +219,6 @@ StatementPtr Parser::parse_call_block() {
   const uint32_t line = take().line;
   auto node = std::make_unique<ast::CallBlock>(line);
   node->caller = std::make_unique<ast::Macro>(line);
-  node->caller->name = "caller";
   if (current().is_operator("(")) {
     parse_signature(*node->caller);
   }

@@ -183,9 +183,11 @@ void append_repr(Runtime& runtime, const Value& value, Text& out) {
       out.append(fmt::format("<LoopContext {}/{}>", loop.index0 + 1, loop.length()), true);
       return;
     }
-    case Kind::kMacro:
-      out.append(fmt::format("<Macro {}>", quote(macro_name(value.get<MacroObject>()))), true);
+    case Kind::kMacro: {
+      const std::string_view name = macro_name(value.get<MacroObject>());
+      out.append(fmt::format("<Macro {}>", name.empty() ? "anonymous" : quote(name)), true);
       return;
+    }
     default:
       out.append(fmt::format("<{}>", type_description(value)), true);
   }

@@ -139,11 +139,13 @@ bool test_escaped(Runtime& /*runtime*/, const Value& /*value*/, const Arguments&
 
 bool test_filter(Runtime& /*runtime*/, const Value& value, const Arguments& arguments) {
   no_arguments(arguments);
+  check_hashable(value);
   return value.is_string() && find_filter(value.bytes()) != nullptr;
 }
 
 bool test_test(Runtime& /*runtime*/, const Value& value, const Arguments& arguments) {
   no_arguments(arguments);
+  check_hashable(value);
   return value.is_string() && find_test(value.bytes()) != nullptr;
 }
 

@@ -36,7 +36,7 @@ Ranges words_from_left(std::string_view text, int64_t limit) {
   size_t begin = strip_range(text, nullptr, true, false).begin;
   while (begin < text.size()) {
     if (limit >= 0 && static_cast<int64_t>(ranges.size()) == limit) {
-      ranges.push_back({begin, strip_range(text, nullptr, false, true).end});
+      ranges.push_back({begin, text.size()});
       return ranges;
     }
     size_t end = begin;

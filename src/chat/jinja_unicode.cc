@@ -173,6 +173,21 @@ void append_lower(std::string& out, char32_t c, bool final_sigma) {
   }
 }
 
+void append_casefold(std::string& out, char32_t c) {
+  // Full folding gives at most three code points.
+  utf8proc_int32_t folded[4];
+  int boundary = 0;
+  const utf8proc_ssize_t count = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c), folded,
+                                                         4, UTF8PROC_CASEFOLD, &boundary);
+  if (count < 1 || count > 4) {
+    utf8::append(out, c);
+    return;
+  }
+  for (utf8proc_ssize_t i = 0; i < count; ++i) {
+    utf8::append(out, static_cast<char32_t>(folded[i]));
+  }
+}
+
 bool is_final_sigma(std::string_view text, size_t offset) {
   size_t before = offset;
   bool cased_before = false;

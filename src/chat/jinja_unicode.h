@@ -44,6 +44,8 @@ void append_title(std::string& out, char32_t c);
 // `final_sigma`: whether a capital sigma here ends a word.
 void append_lower(std::string& out, char32_t c, bool final_sigma);
 
+void append_casefold(std::string& out, char32_t c);
+
 // Whether the capital sigma at byte `offset` of `text` ends a word.
 bool is_final_sigma(std::string_view text, size_t offset);
 
