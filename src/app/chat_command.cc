@@ -121,8 +121,8 @@ int run_chat(const ChatOptions& options) {
   auto loaded = load_model_directory(options.model);
   if (!loaded) return report_failure(loaded.error());
   if (!loaded->chat_template) {
-    return report_failure(Error{ErrorCode::kInvalidArgument,
-                                "this checkpoint has no chat template; use `deltaserve generate`"});
+    return report_failure(
+        invalid("this checkpoint has no chat template; use `deltaserve generate`").error());
   }
   EngineOptions engine_options = options.engine;
   engine_options.max_num_seqs = 1;

@@ -24,7 +24,7 @@ int run_generate(const GenerateOptions& options) {
   Request request;
   request.prompt_token_ids = loaded->tokenizer->encode(options.prompt);
   if (request.prompt_token_ids.empty()) {
-    return report_failure(Error{ErrorCode::kInvalidArgument, "--prompt must not be empty"});
+    return report_failure(invalid("--prompt must not be empty", "prompt").error());
   }
   request.eos_token_ids = loaded->eos_token_ids;
   request.sampling = default_sampling(loaded->generation);
