@@ -15,7 +15,7 @@ std::string Detokenizer::push(int32_t id) {
 }
 
 std::string Detokenizer::finish() {
-  const std::string text = utf8::repair(pending_);
+  std::string text = utf8::repair(pending_);
   pending_.clear();
   return text;
 }

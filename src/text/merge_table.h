@@ -50,6 +50,7 @@ class MergeTable {
   static constexpr uint32_t kRankBits = 24;
   static constexpr uint64_t kRankMask = (uint64_t{1} << kRankBits) - 1;
   static constexpr uint64_t kEmpty = std::numeric_limits<uint64_t>::max();  // no rank is kRankMask
+  static constexpr uint64_t kOdd = 0x9E3779B97F4A7C15;  // golden ratio, as in Knuth's hashing
   static_assert(Vocabulary::kMaxIds == int64_t{1} << kIdBits);
 
   static uint64_t key_of(int32_t left, int32_t right) {
@@ -57,7 +58,6 @@ class MergeTable {
   }
   // The product's high half, which depends on all bits of the key, folded onto its low half.
   static uint64_t hash(uint64_t key) {
-    constexpr uint64_t kOdd = 0x9E3779B97F4A7C15;  // golden ratio: multiplicative hashing (Knuth)
     __extension__ using Wide = unsigned __int128;
     const Wide product = static_cast<Wide>(key) * kOdd;
     return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);

@@ -16,12 +16,13 @@
 namespace deltaserve {
 namespace {
 
+constexpr size_t kMaxDecomposition = 4;  // code points; canonical mappings have at most 4
+
 int combining_class(int32_t code_point) {
   return utf8proc_get_property(code_point)->combining_class;
 }
 
 void append_decomposed(std::vector<int32_t>& out, char32_t code_point) {
-  constexpr size_t kMaxDecomposition = 4;  // code points; canonical mappings have at most 4
   std::array<int32_t, kMaxDecomposition> buffer{};
   int boundary_class = 0;
   const auto count = utf8proc_decompose_char(

@@ -20,6 +20,7 @@ namespace deltaserve {
 namespace {
 
 constexpr int32_t kNotAdded = -1;
+constexpr size_t kBytesPerToken = 3;  // fewer than in most text, so that one allocation is enough
 
 struct Range {
   size_t begin = 0;
@@ -140,7 +141,6 @@ void Tokenizer::Impl::encode_between(std::string_view text, Range piece,
 
 std::vector<int32_t> Tokenizer::Impl::encode(std::string_view text,
                                              const std::vector<Range>& allowed) const {
-  constexpr size_t kBytesPerToken = 3;  // fewer than in any language's text, so one allocation
   std::vector<AddedTokenMatch> matches;
   size_t taken = 0;
   for (const Range& range : allowed) {

@@ -16,6 +16,10 @@
 namespace deltaserve {
 namespace {
 
+constexpr std::string_view kTokenizerFile = "tokenizer.json";
+constexpr std::string_view kConfigFile = "tokenizer_config.json";
+constexpr std::string_view kSteps = "pre_tokenizer.pretokenizers";
+
 std::string_view type_of(const json::Object& object) {
   const json::Value* const type = json::find_field(object, "type");
   if (type == nullptr || !type->is_string()) return "(none)";
@@ -52,7 +56,6 @@ bool only_maps_bytes(const json::Object& step) {
 }
 
 Result<PreTokenizer> read_pre_tokenizer(const json::Object& file) {
-  constexpr std::string_view kSteps = "pre_tokenizer.pretokenizers";
   const auto pre = required_object(file, "pre_tokenizer");
   if (!pre) return std::unexpected(pre.error());
   const auto steps = json::array_field(**pre, "pretokenizers", "pre_tokenizer");
@@ -235,8 +238,6 @@ Result<TokenizerParts> read_tokenizer(const json::Object& file, AddedById& token
 
 Result<TokenizerParts> load_tokenizer(std::string_view tokenizer_text,
                                       std::string_view config_text) {
-  constexpr std::string_view kTokenizerFile = "tokenizer.json";
-  constexpr std::string_view kConfigFile = "tokenizer_config.json";
   const Result<json::Value> file = parse_object(tokenizer_text);
   if (!file) return in_file(kTokenizerFile, file.error());
   AddedById tokens;

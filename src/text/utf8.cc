@@ -7,6 +7,8 @@
 namespace deltaserve::utf8 {
 namespace {
 
+constexpr uint64_t kHighBits = 0x8080808080808080;  // set in bytes that are not ASCII
+
 struct Lead {
   uint32_t length;  // 0: no character begins with this byte
   unsigned char second_low;
@@ -44,7 +46,6 @@ Unit unit_at(std::string_view text, size_t begin) {
 }
 
 size_t skip_ascii(std::string_view text, size_t begin) {
-  constexpr uint64_t kHighBits = 0x8080808080808080;
   size_t i = begin;
   for (; i + sizeof(uint64_t) <= text.size(); i += sizeof(uint64_t)) {
     uint64_t block = 0;

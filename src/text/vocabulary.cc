@@ -15,6 +15,8 @@ namespace deltaserve {
 namespace {
 
 constexpr size_t kMinSlots = 1024;
+constexpr uint64_t kA = 0x9E3779B97F4A7C15;  // hash multipliers: odd, bits well spread
+constexpr uint64_t kB = 0xD6E8FEB86659FD93;
 
 uint64_t mix(uint64_t a, uint64_t b) {
   __extension__ using Wide = unsigned __int128;
@@ -38,8 +40,6 @@ Vocabulary::Vocabulary(size_t expected_tokens)
 // A multiply-and-fold hash over 8 bytes at a time. The keys come from the model's own file and
 // lookups insert nothing, so it need not resist an attacker.
 uint64_t Vocabulary::hash(std::string_view bytes) {
-  constexpr uint64_t kA = 0x9E3779B97F4A7C15;  // odd, bits well spread: golden ratio
-  constexpr uint64_t kB = 0xD6E8FEB86659FD93;  // odd, bits well spread
   const char* p = bytes.data();
   size_t left = bytes.size();
   uint64_t state = bytes.size() * kA;

@@ -60,7 +60,7 @@ std::string encode_spans(const Tokenizer& tokenizer, std::string_view payload) {
 
 std::string decode_all_ways(const Tokenizer& tokenizer, std::string_view payload) {
   std::vector<int32_t> ids(payload.size() / sizeof(int32_t));
-  std::memcpy(ids.data(), payload.data(), ids.size() * sizeof(int32_t));
+  for (int32_t& id : ids) id = static_cast<int32_t>(take_u32(payload));
   std::string line;
   for (const bool skip : {false, true}) {
     Detokenizer detokenizer(tokenizer, skip);
