@@ -53,21 +53,35 @@ HWY_INLINE Pair load_k(const uint16_t* k, int64_t pair, int64_t offset) {
 }
 
 // V of the tokens (2 pair, 2 pair + 1) of a block, dimensions [dim, dim + lanes).
-HWY_INLINE Pair load_v(const float* v, int64_t pair, int64_t dim, int64_t head_dim) {
+HWY_INLINE Pair load_v(const float* v, int64_t pair, int64_t dim) {
   const FullF32 d;
   Pair out;
-  hn::LoadInterleaved2(d, v + (pair * head_dim + dim) * 2, out.even, out.odd);
+  hn::LoadInterleaved2(d, v + v_index(2 * pair, dim), out.even, out.odd);
   return out;
 }
 
-HWY_INLINE Pair load_v(const uint16_t* v, int64_t pair, int64_t dim, int64_t head_dim) {
-  return split_pairs(v + (pair * head_dim + dim) * 2);
+HWY_INLINE Pair load_v(const uint16_t* v, int64_t pair, int64_t dim) {
+  return split_pairs(v + v_index(2 * pair, dim));
+}
+
+// Asks for `count` elements; the address may be outside of what is used.
+template <typename X>
+HWY_INLINE void prefetch(const X* address, int64_t count) {
+  constexpr int64_t kLine = 64;
+  constexpr int kRead = 0;
+  constexpr int kToL2 = 2;  // with L1 as the target, decode from memory lost a third
+  for (int64_t byte = 0; byte < count * static_cast<int64_t>(sizeof(X)); byte += kLine) {
+    __builtin_prefetch(reinterpret_cast<const char*>(address) + byte, kRead, kToL2);
+  }
 }
 
 // Scores of kVectors query vectors with 2 * lanes tokens: one vector of tokens at k0, one at k1.
+// `ahead0` and `ahead1`: what the next pass reads first; every step brings near as much of it as it
+// reads itself. Blocks lie anywhere in the cache, so the hardware cannot follow them.
 template <int kVectors, typename X>
 HWY_INLINE void score_pass(const AttentionSplit& split, int64_t first, const X* k0, int64_t offset0,
-                           const X* k1, int64_t offset1, int64_t token) {
+                           const X* k1, int64_t offset1, int64_t token, const X* ahead0,
+                           const X* ahead1) {
   const FullF32 d;
   VF sums0[kVectors];
   VF sums1[kVectors];
@@ -79,6 +93,10 @@ HWY_INLINE void score_pass(const AttentionSplit& split, int64_t first, const X* 
   for (int64_t pair = 0; pair < split.head_dim / 2; ++pair) {
     const Pair a = load_k(k0, pair, offset0);
     const Pair b = load_k(k1, pair, offset1);
+    prefetch(ahead0 + pair * kBlockSize * 2, kBlockSize * 2);
+    if (kLanes == kBlockSize) {  // otherwise one pass is within one block
+      prefetch(ahead1 + pair * kBlockSize * 2, kBlockSize * 2);
+    }
     for (int m = 0; m < kVectors; ++m) {
       const float* row = q + m * split.head_dim + 2 * pair;
       const VF q_even = hn::Set(d, row[0]);
@@ -102,14 +120,18 @@ HWY_INLINE void scores_of(const AttentionSplit& split, int64_t first) {
   const int64_t length = split.lengths[first + kVectors - 1];
   const X* cache = static_cast<const X*>(split.kv_cache);
   const int64_t last_block = (length - 1) / kBlockSize;
+  const auto k_of = [&](int64_t block) { return cache + split.blocks[block] * split.block_stride; };
+  // After the last block of K comes V of the first one.
+  const auto k_or_v_of = [&](int64_t block) {
+    return block <= last_block ? k_of(block) : k_of(0) + kv_head_elements(split.head_dim);
+  };
   for (int64_t token = 0; token < length; token += 2 * kLanes) {
     const int64_t block0 = token / kBlockSize;
     const int64_t next = token + kLanes;
     // Past the last block the first one is read again; those scores are masked.
     const int64_t block1 = next / kBlockSize <= last_block ? next / kBlockSize : block0;
-    score_pass<kVectors, X>(split, first, cache + split.blocks[block0] * split.block_stride,
-                            token % kBlockSize, cache + split.blocks[block1] * split.block_stride,
-                            next % kBlockSize, token);
+    score_pass<kVectors, X>(split, first, k_of(block0), token % kBlockSize, k_of(block1),
+                            next % kBlockSize, token, k_or_v_of(block1 + 1), k_or_v_of(block1 + 2));
   }
 }
 
@@ -138,10 +160,11 @@ HWY_INLINE SoftmaxState softmax(float* scores, int64_t length) {
   return state;
 }
 
-// out[m][dim..] += the tokens [begin, end) of one block; begin is even.
+// out[m][dim..] += the first `end` tokens of one block.
+// `ahead`: V of the next block.
 template <int kVectors, int kWidth, typename X>
 HWY_INLINE void value_pass(const AttentionSplit& split, int64_t first, const X* v, int64_t token,
-                           int64_t begin, int64_t end, int64_t dim) {
+                           int64_t end, int64_t dim, const X* ahead) {
   const FullF32 d;
   VF sums[kVectors][kWidth];
   float* out = split.out + first * split.head_dim + dim;
@@ -151,11 +174,12 @@ HWY_INLINE void value_pass(const AttentionSplit& split, int64_t first, const X* 
     }
   }
   const float* weights = split.scores + first * kAttentionSplit + token;
-  int64_t t = begin;
+  int64_t t = 0;
   for (; t + 2 <= end; t += 2) {
     Pair values[kWidth];
+    prefetch(ahead + (dim * (kBlockSize / 2) + t / 2 * kWidth * kLanes) * 2, kWidth * kLanes * 2);
     for (int w = 0; w < kWidth; ++w) {
-      values[w] = load_v(v, t / 2, dim + w * kLanes, split.head_dim);
+      values[w] = load_v(v, t / 2, dim + w * kLanes);
     }
     for (int m = 0; m < kVectors; ++m) {
       const VF even = hn::Set(d, weights[m * kAttentionSplit + t]);
@@ -168,7 +192,7 @@ HWY_INLINE void value_pass(const AttentionSplit& split, int64_t first, const X* 
   }
   if (t < end) {
     for (int w = 0; w < kWidth; ++w) {
-      const VF value = load_v(v, t / 2, dim + w * kLanes, split.head_dim).even;
+      const VF value = load_v(v, t / 2, dim + w * kLanes).even;
       for (int m = 0; m < kVectors; ++m) {
         const VF even = hn::Set(d, weights[m * kAttentionSplit + t]);
         sums[m][w] = hn::MulAdd(even, value, sums[m][w]);
@@ -190,7 +214,7 @@ HWY_INLINE void value_token(const AttentionSplit& split, int64_t m, const X* v, 
   float* out = split.out + m * split.head_dim;
   const VF weight = hn::Set(d, split.scores[m * kAttentionSplit + token]);
   for (int64_t dim = 0; dim < split.head_dim; dim += kLanes) {
-    const Pair values = load_v(v, offset / 2, dim, split.head_dim);
+    const Pair values = load_v(v, offset / 2, dim);
     const VF value = offset % 2 == 0 ? values.even : values.odd;
     hn::StoreU(hn::MulAdd(weight, value, hn::LoadU(d, out + dim)), d, out + dim);
   }
@@ -205,12 +229,14 @@ HWY_INLINE void values_of(const AttentionSplit& split, int64_t first) {
   for (int64_t token = 0; token < common; token += kBlockSize) {
     const X* v = cache + split.blocks[token / kBlockSize] * split.block_stride;
     const int64_t end = common - token < kBlockSize ? common - token : kBlockSize;
+    const int64_t next = token + kBlockSize < common ? token + kBlockSize : token;
+    const X* ahead = cache + split.blocks[next / kBlockSize] * split.block_stride;
     int64_t dim = 0;
     for (; dim + 2 * kLanes <= split.head_dim; dim += 2 * kLanes) {
-      value_pass<kVectors, 2, X>(split, first, v, token, 0, end, dim);
+      value_pass<kVectors, 2, X>(split, first, v, token, end, dim, ahead);
     }
     for (; dim < split.head_dim; dim += kLanes) {
-      value_pass<kVectors, 1, X>(split, first, v, token, 0, end, dim);
+      value_pass<kVectors, 1, X>(split, first, v, token, end, dim, ahead);
     }
   }
   for (int64_t m = first; m < first + kVectors; ++m) {

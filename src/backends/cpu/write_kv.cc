@@ -21,7 +21,7 @@ void write_token(const WriteKvArgs& args, int64_t t) {
     X* v_out = k_out + head_elements;
     for (int64_t d = 0; d < args.head_dim; ++d) {
       k_out[k_index(offset, d)] = k[d];
-      v_out[v_index(offset, d, args.head_dim)] = v[d];
+      v_out[v_index(offset, d)] = v[d];
     }
   }
 }
