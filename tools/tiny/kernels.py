@@ -3,6 +3,8 @@
 import torch
 import torch.nn.functional as F
 
+import deltagrad
+
 
 class GpuKernels:
     """flash-linear-attention's chunked rule and PyTorch's variable-length flash attention."""
@@ -10,6 +12,7 @@ class GpuKernels:
     def __init__(self):
         from fla.ops.gated_delta_rule import chunk_gated_delta_rule
         from torch.nn.attention.varlen import varlen_attn
+        deltagrad.install()
         self.rule, self.varlen = chunk_gated_delta_rule, varlen_attn
 
     def delta_rule(self, q, k, v, decay, beta, batch):
@@ -31,7 +34,7 @@ class CpuKernels:
         q = F.normalize(q[0].float(), dim=-1, eps=1e-6).repeat_interleave(2, dim=1) * 128 ** -0.5
         k = F.normalize(k[0].float(), dim=-1, eps=1e-6).repeat_interleave(2, dim=1)
         for start, end in zip(borders, borders[1:]):
-            state = torch.zeros(4, 128, 128)
+            state = torch.zeros(4, 128, 128, device=v.device)
             for t in range(start, end):
                 state = state * decay[0, t].exp()[:, None, None]
                 delta = beta[0, t][:, None] * (v[0, t].float() - torch.einsum("hkv,hk->hv", state, k[t]))

@@ -1,0 +1,131 @@
+"""Measure every ability of a running server over HTTP on held-out conversations.
+
+Pictures are sent as data: URLs; when the server answers 400 to them the ability is reported as refused. Until the server
+splits the reasoning off, the visible text is what follows </think>.
+"""
+
+import argparse
+import base64
+import concurrent.futures
+import io
+import json
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from generate.core import Source
+from generate.memory import needle
+from generate.mixture import SAMPLES, evaluation_sample
+from generate.render import openai_messages
+from scoring import fulfilled, parse_calls, split_thinking
+
+
+def with_urls(messages):
+    """Replace PIL pictures by data: URLs."""
+    for message in messages:
+        if isinstance(message["content"], list):
+            for part in message["content"]:
+                if part["type"] == "image":
+                    buffer = io.BytesIO()
+                    part.pop("image").save(buffer, "PNG")
+                    part["type"] = "image_url"
+                    part["image_url"] = {"url": "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()}
+    return messages
+
+
+def post(base, body, key, timeout):
+    """POST a chat completion: (status, parsed JSON)."""
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+    request = urllib.request.Request(base.rstrip("/") + "/v1/chat/completions", json.dumps(body).encode(), headers)
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as response:
+            return response.status, json.load(response)
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read() or b"{}")
+
+
+def from_api(calls):
+    """Tool calls of a reply as [(name, arguments)]."""
+    return [(call["function"]["name"], json.loads(call["function"]["arguments"] or "{}")) for call in calls or []]
+
+
+def ask(arguments, sample):
+    """Return 'refused', or (right, visible text, reasoning)."""
+    body = {"model": arguments.served, "messages": with_urls(openai_messages(sample)), "max_tokens": arguments.limit, "temperature": arguments.temperature,
+            "chat_template_kwargs": {"enable_thinking": sample.thinking, "preserve_thinking": sample.preserve}}
+    if sample.tools:
+        body["tools"] = sample.tools
+    if arguments.json_mode and sample.expect[0] == "json":
+        body["response_format"] = {"type": "json_object"}
+    status, reply = post(arguments.base_url, body, arguments.key, arguments.timeout)
+    if status == 400 and any(isinstance(message["content"], list) for message in body["messages"]):
+        return "refused"
+    if status != 200:
+        return False, f"HTTP {status}: {json.dumps(reply)[:200]}", ""
+    choice = reply["choices"][0]
+    message = choice["message"]
+    text = message.get("content") or ""
+    reasoning = message.get("reasoning_content") or message.get("reasoning") or ""
+    calls = from_api(message.get("tool_calls"))
+    closed = True
+    if not reasoning:
+        reasoning, text, closed = split_thinking(text, sample.thinking and not calls)
+    calls = calls or parse_calls(text, sample.tools)
+    formed = closed and choice["finish_reason"] in ("stop", "tool_calls") and bool(reasoning.strip()) == sample.thinking
+    return formed and fulfilled(sample.expect, text.strip(), calls), text, reasoning
+
+
+def held_out(arguments):
+    """All conversations to measure as (row of the table, sample)."""
+    samples = []
+    for name in arguments.only or SAMPLES:
+        for thinking in (True, False):
+            samples += [(f"{name} {'on' if thinking else 'off'}", evaluation_sample(name, f"{seed}-{thinking}", thinking)) for seed in range(arguments.count)]
+    for tokens in arguments.long:
+        samples += [(f"needle {tokens}", needle(Source(f"long-{tokens}-{seed}", held_out=True), seed % 2 == 0, int(tokens / 2.2))) for seed in range(max(2, arguments.count // 3))]
+    return samples
+
+
+def main():
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--base-url", default="http://127.0.0.1:8000")
+    parser.add_argument("--key", default="", help="API key")
+    parser.add_argument("--served", default="llm", help="model name to send")
+    parser.add_argument("--count", type=int, default=10, help="conversations of each ability and mode")
+    parser.add_argument("--only", nargs="*", help="abilities")
+    parser.add_argument("--long", type=int, nargs="*", default=[4000], help="needle lengths in tokens")
+    parser.add_argument("--limit", type=int, default=600, help="max_tokens")
+    parser.add_argument("--temperature", type=float, default=0.0)
+    parser.add_argument("--json-mode", action="store_true", help="send response_format for the JSON abilities")
+    parser.add_argument("--parallel", type=int, default=1)
+    parser.add_argument("--timeout", type=float, default=300)
+    parser.add_argument("--show", type=int, default=1, help="failures printed for each row")
+    parser.add_argument("--out", help="JSON file")
+    arguments = parser.parse_args()
+    samples, table, failures, start = held_out(arguments), {}, {}, time.time()
+    with concurrent.futures.ThreadPoolExecutor(arguments.parallel) as pool:
+        results = list(pool.map(lambda pair: ask(arguments, pair[1]), samples))
+    for (name, sample), result in zip(samples, results):
+        row = table.setdefault(name, {"right": 0, "asked": 0, "refused": 0})
+        if result == "refused":
+            row["refused"] += 1
+            continue
+        row["asked"] += 1
+        row["right"] += bool(result[0])
+        if not result[0]:
+            failures.setdefault(name, []).append({"question": str(sample.messages[-2].content)[-300:], "expected": str(sample.expect)[:300], "answer": result[1][:500], "reasoning": result[2][:500]})
+    for name, row in table.items():
+        shown = f"{row['right']}/{row['asked']}" if row["asked"] else "refused"
+        print(f"{name:24} {shown}" + (f", {row['refused']} refused" if row["refused"] and row["asked"] else ""))
+        for failure in failures.get(name, [])[:arguments.show]:
+            print("    ", json.dumps(failure, ensure_ascii=False)[:600])
+    right, asked = sum(row["right"] for row in table.values()), sum(row["asked"] for row in table.values())
+    print(f"all: {right}/{asked} in {time.time() - start:.0f} s")
+    if arguments.out:
+        Path(arguments.out).write_text(json.dumps({"table": table, "failures": failures}, indent=1, ensure_ascii=False), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
