@@ -105,20 +105,18 @@ std::optional<double> parse_number(const std::string& text) {
 
 // Cores' worth of CPU time the cgroup grants; infinity without a quota.
 double cgroup_cpu_quota() {
-  constexpr double kNone = std::numeric_limits<double>::infinity();
+  constexpr double no_limit = std::numeric_limits<double>::infinity();
   const std::optional<std::string> text = read_cgroup("cpu.max", "cpu", "cpu.cfs_quota_us");
   const std::optional<double> quota = text ? parse_number(*text) : std::nullopt;
   if (!quota || *quota <= 0) {
-    return kNone;  // "max", or -1 in version 1
+    return no_limit;  // "max", or -1 in version 1
   }
   const size_t space = text->find(' ');
-  std::optional<double> period;
-  if (space != std::string::npos) {
-    period = parse_number(text->substr(space + 1));
-  } else if (const auto v1 = read_cgroup("cpu.max", "cpu", "cpu.cfs_period_us")) {
-    period = parse_number(*v1);
-  }
-  return period && *period > 0 ? *quota / *period : kNone;
+  const std::optional<std::string> period_text =
+      space != std::string::npos ? text->substr(space + 1)
+                                 : read_cgroup("cpu.max", "cpu", "cpu.cfs_period_us");
+  const std::optional<double> period = period_text ? parse_number(*period_text) : std::nullopt;
+  return period && *period > 0 ? *quota / *period : no_limit;
 }
 
 }  // namespace
@@ -185,13 +183,13 @@ int32_t usable_cpu_count() {
 }
 
 size_t cgroup_memory_left() {
-  constexpr size_t kNone = std::numeric_limits<size_t>::max();
+  constexpr size_t no_limit = std::numeric_limits<size_t>::max();
   const auto limit_text = read_cgroup("memory.max", "memory", "memory.limit_in_bytes");
   const auto used_text = read_cgroup("memory.current", "memory", "memory.usage_in_bytes");
   const auto limit = limit_text ? parse_number(*limit_text) : std::nullopt;
   const auto used = used_text ? parse_number(*used_text) : std::nullopt;
   if (!limit || !used || *limit > 1e18) {
-    return kNone;  // version 1 writes "no limit" as nearly 2^63
+    return no_limit;  // version 1 writes "no limit" as nearly 2^63
   }
   return *limit > *used ? static_cast<size_t>(*limit - *used) : 0;
 }

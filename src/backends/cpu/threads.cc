@@ -5,10 +5,16 @@
 #include <exception>
 #include <mutex>
 
-#include <omp.h>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
+
+// The two calls of the OpenMP runtime that are needed; not every compiler that reads this file (the
+// linter's) has omp.h beside it.
+extern "C" {
+int omp_get_thread_num();
+int omp_get_num_threads();
+}
 
 namespace deltaserve {
 namespace {

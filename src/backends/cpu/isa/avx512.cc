@@ -2,7 +2,7 @@
 #include "backends/cpu/isa/tables.h"
 #include "backends/cpu/isa/vec_avx512.h"
 // The code over Vec follows its definition.
-#include "backends/cpu/isa/table_impl.h"
+#include "backends/cpu/isa/table.inc"
 
 namespace deltaserve {
 

@@ -12,8 +12,8 @@ struct Vec {
   __m256 v;
 };
 
-constexpr int kLanes = 8;
-constexpr int kMaxRows = 3;  // 3 rows x 4 vectors: 12 of 16 registers accumulate
+inline constexpr int kLanes = 8;
+inline constexpr int kMaxRows = 3;  // 3 rows x 4 vectors: 12 of 16 registers accumulate
 
 inline Vec vec_zero() {
   return {_mm256_setzero_ps()};

@@ -12,8 +12,8 @@ struct Vec {
   __m512 v;
 };
 
-constexpr int kLanes = 16;
-constexpr int kMaxRows = 12;  // 12 rows x 2 vectors: 24 of 32 registers accumulate
+inline constexpr int kLanes = 16;
+inline constexpr int kMaxRows = 12;  // 12 rows x 2 vectors: 24 of 32 registers accumulate
 
 inline Vec vec_zero() {
   return {_mm512_setzero_ps()};

@@ -17,8 +17,8 @@ struct Vec {
   FloatLanes v;
 };
 
-constexpr int kLanes = 4;
-constexpr int kMaxRows = 1;  // 8 vectors a row: half of the 16 registers of x86-64
+inline constexpr int kLanes = 4;
+inline constexpr int kMaxRows = 1;  // 8 vectors a row: half of the 16 registers of x86-64
 
 inline Vec vec_zero() {
   return {FloatLanes{}};
