@@ -90,9 +90,9 @@ TEST_P(CpuDeltaRule, SmallDecaysAfterStrongOnes) {
   const int64_t dk = 32;
   const int64_t dv = 32;
   const int64_t rows = kChunkSize;
-  const auto q = random_values(static_cast<size_t>(rows * dk), 21);
-  const auto k = random_values(static_cast<size_t>(rows * dk), 22);
-  const auto v = random_values(static_cast<size_t>(rows * dv), 23);
+  const auto q = uniform_values(static_cast<size_t>(rows * dk), 21);
+  const auto k = uniform_values(static_cast<size_t>(rows * dk), 22);
+  const auto v = uniform_values(static_cast<size_t>(rows * dv), 23);
   std::vector<float> g(static_cast<size_t>(rows), -0.01F);
   std::fill(g.begin(), g.begin() + 20, -320.0F);
   const std::vector<float> beta(static_cast<size_t>(rows), 0.5F);
@@ -158,10 +158,10 @@ struct Model {
 
   Model(DType x, CpuIsa isa, int32_t threads, int32_t key_dim, int32_t value_dim)
       : context(x, isa, threads), dk(key_dim), dv(value_dim), qkv_width(2 * Hk * dk + Hv * dv) {
-    qkv = random_values(static_cast<size_t>(tokens * qkv_width), 31);
-    ab = random_values(static_cast<size_t>(tokens * 2 * Hv), 32, 2.0F);
-    A_log = random_values(static_cast<size_t>(Hv), 33);
-    dt_bias = random_values(static_cast<size_t>(Hv), 34);
+    qkv = uniform_values(static_cast<size_t>(tokens * qkv_width), 31);
+    ab = uniform_values(static_cast<size_t>(tokens * 2 * Hv), 32, 2.0F);
+    A_log = uniform_values(static_cast<size_t>(Hv), 33);
+    dt_bias = uniform_values(static_cast<size_t>(Hv), 34);
     states.assign(static_cast<size_t>(slots() * slot_floats()), 3.0F);
   }
   static int64_t slots() { return 4; }

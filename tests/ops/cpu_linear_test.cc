@@ -65,8 +65,8 @@ TEST_P(CpuLinear, MatchesDoubleSums) {
   for (const DType x_dtype : {DType::kF32, DType::kBF16}) {
     for (const DType w_dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
       for (const Shape& s : kShapes) {
-        const auto x = random_values(static_cast<size_t>(s.M * s.K), 1);
-        const auto w = random_values(static_cast<size_t>(s.N * s.K), 2);
+        const auto x = uniform_values(static_cast<size_t>(s.M * s.K), 1);
+        const auto w = uniform_values(static_cast<size_t>(s.N * s.K), 2);
         const OwnedTensor w_tensor(w_dtype, {s.N, s.K}, w);
         Linear linear(x_dtype, GetParam(), 2, w_tensor);
         const auto out = from_x(DType::kF32, linear.run(s.M, to_x(x_dtype, x).data(), true));
@@ -82,8 +82,8 @@ TEST_P(CpuLinear, MatchesDoubleSums) {
 
 TEST_P(CpuLinear, RoundsToBf16Once) {
   const Shape s{7, 70, 64};
-  const auto x = to_x(DType::kBF16, random_values(static_cast<size_t>(s.M * s.K), 3));
-  const OwnedTensor w(DType::kBF16, {s.N, s.K}, random_values(static_cast<size_t>(s.N * s.K), 4));
+  const auto x = to_x(DType::kBF16, uniform_values(static_cast<size_t>(s.M * s.K), 3));
+  const OwnedTensor w(DType::kBF16, {s.N, s.K}, uniform_values(static_cast<size_t>(s.N * s.K), 4));
   Linear linear(DType::kBF16, GetParam(), 2, w);
   const auto wide = from_x(DType::kF32, linear.run(s.M, x.data(), true));
   EXPECT_EQ(linear.run(s.M, x.data()), to_x(DType::kBF16, wide));
@@ -95,8 +95,8 @@ TEST_P(CpuLinear, RowBitsDependOnTheRowOnly) {
   const int64_t K = 1312;    // several K blocks and an uneven last one
   const int64_t rows = 600;  // more than one row block
   for (const DType x_dtype : {DType::kF32, DType::kBF16}) {
-    const auto x = to_x(x_dtype, random_values(static_cast<size_t>(rows * K), 5));
-    const OwnedTensor w(DType::kBF16, {N, K}, random_values(static_cast<size_t>(N * K), 6, 0.37F));
+    const auto x = to_x(x_dtype, uniform_values(static_cast<size_t>(rows * K), 5));
+    const OwnedTensor w(DType::kBF16, {N, K}, uniform_values(static_cast<size_t>(N * K), 6, 0.37F));
     Linear one(x_dtype, GetParam(), 1, w);
     const auto row_bytes = static_cast<size_t>(K * dtype_size(x_dtype));
     const auto all = one.run(rows, x.data(), true);
@@ -116,8 +116,8 @@ TEST_P(CpuLinear, RowBitsDependOnTheRowOnly) {
 
 TEST_P(CpuLinear, StacksPartsAndRespectsStrides) {
   const int64_t K = 64;
-  const auto a = random_values(static_cast<size_t>(20 * K), 7);
-  const auto b = random_values(static_cast<size_t>(30 * K), 8);
+  const auto a = uniform_values(static_cast<size_t>(20 * K), 7);
+  const auto b = uniform_values(static_cast<size_t>(30 * K), 8);
   const OwnedTensor part_a(DType::kBF16, {20, K}, a);
   const OwnedTensor part_b(DType::kBF16, {30, K}, b);
   CpuContext context(DType::kF32, GetParam(), 2);
@@ -126,7 +126,7 @@ TEST_P(CpuLinear, StacksPartsAndRespectsStrides) {
   ASSERT_EQ(weight->N, 50);
   const int64_t x_stride = 100;
   const int64_t out_stride = 64;
-  const auto x = random_values(static_cast<size_t>(4 * x_stride), 9);
+  const auto x = uniform_values(static_cast<size_t>(4 * x_stride), 9);
   std::vector<float> out(static_cast<size_t>(4 * out_stride), -7.0F);
   cpu_linear(context, {.M = 4,
                        .x = x.data(),
@@ -155,9 +155,9 @@ TEST_P(CpuLinear, StacksPartsAndRespectsStrides) {
 TEST_P(CpuLinear, GateUpIsSiluOfGateTimesUp) {
   for (const DType x_dtype : {DType::kF32, DType::kBF16}) {
     for (const Shape& s : {Shape{1, 16, 32}, Shape{5, 40, 48}, Shape{30, 96, 320}}) {
-      const auto x = random_values(static_cast<size_t>(s.M * s.K), 10);
-      const auto gate = random_values(static_cast<size_t>(s.N * s.K), 11);
-      const auto up = random_values(static_cast<size_t>(s.N * s.K), 12);
+      const auto x = uniform_values(static_cast<size_t>(s.M * s.K), 10);
+      const auto gate = uniform_values(static_cast<size_t>(s.N * s.K), 11);
+      const auto up = uniform_values(static_cast<size_t>(s.N * s.K), 12);
       const OwnedTensor gate_tensor(DType::kBF16, {s.N, s.K}, gate);
       const OwnedTensor up_tensor(DType::kBF16, {s.N, s.K}, up);
       CpuContext context(x_dtype, GetParam(), 2);
@@ -186,8 +186,8 @@ TEST(CpuLinearAcrossIsas, Bf16ProductsAreTheSameBits) {
   const int64_t M = 20;
   const int64_t N = 64;
   const int64_t K = 720;
-  const auto x = to_x(DType::kBF16, random_values(static_cast<size_t>(M * K), 13, 0.71F));
-  const OwnedTensor w(DType::kBF16, {N, K}, random_values(static_cast<size_t>(N * K), 14, 0.37F));
+  const auto x = to_x(DType::kBF16, uniform_values(static_cast<size_t>(M * K), 13, 0.71F));
+  const OwnedTensor w(DType::kBF16, {N, K}, uniform_values(static_cast<size_t>(N * K), 14, 0.37F));
   std::optional<std::vector<std::byte>> first;
   for (const CpuIsa isa : machine_isas()) {
     const auto out = Linear(DType::kBF16, isa, 2, w).run(M, x.data(), true);

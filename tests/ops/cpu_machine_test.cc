@@ -150,8 +150,8 @@ TEST_P(CpuVectors, NarrowRoundsToNearestEven) {
 TEST_P(CpuVectors, SumsOfAnyLength) {
   const CpuKernels& kernels = cpu_kernels(GetParam());
   for (const int64_t count : {1, 15, 16, 17, 128, 1000}) {
-    const auto a = random_values(static_cast<size_t>(count), 1);
-    const auto b = random_values(static_cast<size_t>(count), 2);
+    const auto a = uniform_values(static_cast<size_t>(count), 1);
+    const auto b = uniform_values(static_cast<size_t>(count), 2);
     const double exact = std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
     EXPECT_NEAR(kernels.dot(a.data(), b.data(), count), exact, 1e-4);
     auto sum = b;
@@ -165,7 +165,7 @@ TEST_P(CpuVectors, SumsOfAnyLength) {
 TEST_P(CpuVectors, EmbedConvertsRowsOfAnyDtype) {
   const int64_t V = 9;
   const int64_t H = 21;
-  const auto values = random_values(static_cast<size_t>(V * H), 3);
+  const auto values = uniform_values(static_cast<size_t>(V * H), 3);
   const std::vector<int32_t> ids = {8, 0, 3, 3};
   for (const DType table_dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
     const OwnedTensor table(table_dtype, {V, H}, values);

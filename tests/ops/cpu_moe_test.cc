@@ -26,9 +26,9 @@ struct Experts {
     for (int64_t e = 0; e < E; ++e) {
       const auto seed = static_cast<uint32_t>(100 + 3 * e);
       const auto count = static_cast<size_t>(I * H);
-      gate.push_back(random_values(count, seed, 0.25F));
-      up.push_back(random_values(count, seed + 1, 0.25F));
-      down.push_back(random_values(count, seed + 2, 0.25F));
+      gate.push_back(uniform_values(count, seed, 0.25F));
+      up.push_back(uniform_values(count, seed + 1, 0.25F));
+      down.push_back(uniform_values(count, seed + 2, 0.25F));
       tensors.emplace_back(DType::kBF16, std::vector<int64_t>{I, H}, gate.back());
       tensors.emplace_back(DType::kBF16, std::vector<int64_t>{I, H}, up.back());
       tensors.emplace_back(DType::kBF16, std::vector<int64_t>{H, I}, down.back());
@@ -46,9 +46,9 @@ struct Tokens {
   std::vector<int32_t> ids;
 
   Tokens(const Experts& experts, int64_t count, bool same = false) : T(count) {
-    x = random_values(static_cast<size_t>(T * experts.H), 1);
-    shared = random_values(static_cast<size_t>(T * experts.H), 2);
-    shared_gate = random_values(static_cast<size_t>(T), 3);
+    x = uniform_values(static_cast<size_t>(T * experts.H), 1);
+    shared = uniform_values(static_cast<size_t>(T * experts.H), 2);
+    shared_gate = uniform_values(static_cast<size_t>(T), 3);
     std::mt19937 generator(4);
     std::vector<int32_t> all(static_cast<size_t>(experts.E));
     std::iota(all.begin(), all.end(), 0);

@@ -57,7 +57,7 @@ struct OwnedTensor {
 };
 
 // Multiples of 1/128 in [-1, 1]: exact in bfloat16 and half.
-inline std::vector<float> random_values(size_t count, uint32_t seed, float scale = 1.0F) {
+inline std::vector<float> uniform_values(size_t count, uint32_t seed, float scale = 1.0F) {
   std::mt19937 generator(seed);
   std::vector<float> values(count);
   for (float& value : values) {
