@@ -50,6 +50,7 @@ Text Interpreter::render() {
 
 Interpreter::ScopeGuard::ScopeGuard(Interpreter& interpreter, std::shared_ptr<Scope> parent)
     : interpreter_(interpreter), outer_(interpreter.scope_) {
+  interpreter.runtime_.step(kStepsPerScope);
   interpreter.scope_ = std::make_shared<Scope>();
   interpreter.scope_->parent = std::move(parent);
 }

@@ -7,10 +7,11 @@
 
 namespace deltaserve::jinja {
 
-// One step is one node evaluated, one item visited, or kBytesPerStep bytes of text made. About half
-// a second of work; rendering a message takes some hundred steps, so 100,000 messages still fit.
+// One step is one node evaluated, one item visited, or kBytesPerStep bytes of text made. Half a
+// second of work; rendering a message takes some hundred steps, so 100,000 messages still fit.
 inline constexpr uint64_t kMaxSteps = uint64_t{1} << 25;
-inline constexpr size_t kBytesPerStep = 32;  // memcpy of a cache line costs about a node's visit
+inline constexpr uint64_t kStepsPerScope = 4;  // a scope is an allocation
+inline constexpr size_t kBytesPerStep = 32;    // memcpy of a cache line costs about a node's visit
 
 // Of one rendered prompt and of any string on the way: 16 times a context of 1M tokens.
 inline constexpr size_t kMaxTextBytes = size_t{64} << 20;

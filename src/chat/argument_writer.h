@@ -1,0 +1,33 @@
+// The arguments of one call as a growing JSON object: strings go out while they arrive, other types
+// once their text is whole. What has been written is at any time the beginning of valid JSON.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "chat/argument_types.h"
+#include "chat/output_events.h"
+
+namespace deltaserve {
+
+class ArgumentWriter {
+ public:
+  explicit ArgumentWriter(int32_t index) : index_(index) {}
+
+  void begin(std::string_view key, const ArgumentTypes& types, OutputSink& sink);
+  void text(std::string_view text, OutputSink& sink);
+  void end(OutputSink& sink);    // of the argument
+  void close(OutputSink& sink);  // of the object
+
+ private:
+  enum class Mode : uint8_t { kStream, kNullOrStream, kBuffer };
+
+  int32_t index_;
+  bool empty_ = true;
+  Mode mode_ = Mode::kStream;
+  ArgumentTypes types_;
+  std::string buffer_;
+};
+
+}  // namespace deltaserve
