@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -40,7 +41,7 @@ class ServerTest : public ::testing::Test {
 
   ServerOptions options_;
   std::string answer_ = "one two three four five";
-  int64_t max_repeats_ = 1;  // of the answer, before eos
+  std::atomic<int64_t> max_repeats_ = 1;  // of the answer, before eos
   std::unique_ptr<FakeEngine> engine_;
   ApiService service_{"9.9.9"};
   std::unique_ptr<HttpServer> server_;
