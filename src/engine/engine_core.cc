@@ -79,6 +79,7 @@ void EngineCore::abort_choice(RequestId id, int32_t index) {
 
 void EngineCore::abort_all() {
   std::vector<RequestId> ids;
+  ids.reserve(requests_.size());
   for (const auto& [id, request] : requests_) ids.push_back(id);
   for (const RequestId id : ids) abort(id);
 }
