@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -65,6 +66,7 @@ class ShardFiller {
   // `on_bytes` is called with a lock held.
   Result<void> run(int32_t threads, const std::function<void(int64_t)>& on_bytes) {
     std::vector<std::jthread> workers;
+    workers.reserve(static_cast<size_t>(threads));
     for (int32_t i = 0; i < threads; ++i) {
       workers.emplace_back([&] { work(on_bytes); });
     }
