@@ -230,6 +230,46 @@ TEST_P(RowOps, CausalConv1d) {
   }
 }
 
+// With taps (0, 0, 0, 1) the convolution is silu(x): the accuracy of the vector exp over its range.
+TEST_P(RowOps, SiluIsAccurateAndKeepsNonFinite) {
+  std::vector<float> x = {std::numeric_limits<float>::quiet_NaN(),
+                          std::numeric_limits<float>::infinity(), 0.0F, 200.0F, -200.0F};
+  for (float value = -87.0F; value < 100.0F; value += 0.0371F) {
+    x.push_back(to_float(to_bfloat16(value)));
+  }
+  const auto C = static_cast<int64_t>(x.size());
+  std::vector<float> taps(x.size() * 4, 0.0F);
+  for (size_t c = 0; c < x.size(); ++c) {
+    taps[c * 4 + 3] = 1.0F;
+  }
+  const DeviceTensor in(*cpu_, x_, x);
+  const DeviceTensor weight(*cpu_, DType::kF32, taps);
+  const DeviceTensor state(*cpu_, DType::kF32, x.size() * 3);
+  const DeviceTensor out(*cpu_, x_, x.size());
+  const DeviceBatch batch(*cpu_, make_sequences({{0, 1}}, 1));
+  cpu_->causal_conv1d({.batch = batch.view(),
+                       .C = C,
+                       .x = in.data(),
+                       .x_stride = C,
+                       .weight = weight.floats(),
+                       .conv_state = state.floats(),
+                       .out = out.data(),
+                       .out_stride = C});
+  const std::vector<float> actual = out.values();
+  EXPECT_TRUE(std::isnan(actual[0]));
+  EXPECT_EQ(actual[1], std::numeric_limits<float>::infinity());
+  EXPECT_EQ(actual[2], 0.0F);
+  EXPECT_EQ(actual[3], 200.0F);
+  EXPECT_EQ(actual[4], 0.0F);
+  // 2 ulp of exp, and the roundings of the sum, the quotient and the product.
+  const double tolerance = x_ == DType::kF32 ? 4e-7 : 0x1p-8;
+  for (size_t i = 5; i < x.size(); ++i) {
+    const double value = x[i];
+    const double exact = value / (1.0 + std::exp(-value));
+    EXPECT_NEAR(actual[i], exact, tolerance * std::abs(exact)) << value;
+  }
+}
+
 TEST_P(RowOps, CausalConv1dSameBitsForAnyCut) {
   constexpr int64_t kC = 320;
   constexpr int32_t kTokens = 50;

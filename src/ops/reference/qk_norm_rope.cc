@@ -36,9 +36,9 @@ void norm_and_rotate(DType x_dtype, void* data, int64_t first, int32_t head_dim,
   for (int32_t d = 0; d < head_dim; ++d) {
     x[static_cast<size_t>(d)] = x[static_cast<size_t>(d)] * scale * (1.0F + weight[d]);
   }
-  for (int32_t j = 0; j < rotation.half; ++j) {
-    const auto low = static_cast<size_t>(j);
-    const auto high = static_cast<size_t>(j + rotation.half);
+  const auto half = static_cast<size_t>(rotation.half);
+  for (size_t low = 0; low < half; ++low) {
+    const size_t high = low + half;
     const float a = x[low];
     const float b = x[high];
     x[low] = a * rotation.cosine[low] - b * rotation.sine[low];
