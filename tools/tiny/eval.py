@@ -1,7 +1,8 @@
 """Measure every ability of a running server over HTTP on held-out conversations.
 
-Pictures are sent as data: URLs; when the server answers 400 to them the ability is reported as refused. Until the server
-splits the reasoning off, the visible text is what follows </think>.
+Pictures are sent as data: URLs; when the server answers 400 to them the ability is reported as refused, or measured with
+transformers when --pictures-locally names the model's folder. While the server does not split the reasoning off, the
+visible text is what follows </think>.
 """
 
 import argparse
@@ -81,7 +82,7 @@ def held_out(arguments):
     samples = []
     for name in arguments.only or SAMPLES:
         for thinking in (True, False):
-            samples += [(f"{name} {'on' if thinking else 'off'}", evaluation_sample(name, f"{seed}-{thinking}", thinking)) for seed in range(arguments.count)]
+            samples += [(f"{name} {'on' if thinking else 'off'}", evaluation_sample(name, f"{seed}-{thinking}", thinking, not arguments.trained_phrasings)) for seed in range(arguments.count)]
     for tokens in arguments.long:
         samples += [(f"needle {tokens}", needle(Source(f"long-{tokens}-{seed}", held_out=True), seed % 2 == 0, int(tokens / 2.2))) for seed in range(max(2, arguments.count // 3))]
     return samples
@@ -95,6 +96,7 @@ def main():
     parser.add_argument("--served", default="llm", help="model name to send")
     parser.add_argument("--count", type=int, default=10, help="conversations of each ability and mode")
     parser.add_argument("--only", nargs="*", help="abilities")
+    parser.add_argument("--trained-phrasings", action="store_true", help="new contents in phrasings that training uses, instead of held-out phrasings")
     parser.add_argument("--long", type=int, nargs="*", default=[4000], help="needle lengths in tokens")
     parser.add_argument("--limit", type=int, default=600, help="max_tokens")
     parser.add_argument("--temperature", type=float, default=0.0)
@@ -102,11 +104,17 @@ def main():
     parser.add_argument("--parallel", type=int, default=1)
     parser.add_argument("--timeout", type=float, default=300)
     parser.add_argument("--show", type=int, default=1, help="failures printed for each row")
+    parser.add_argument("--pictures-locally", metavar="FOLDER", help="measure refused pictures with transformers on this checkpoint")
     parser.add_argument("--out", help="JSON file")
     arguments = parser.parse_args()
     samples, table, failures, start = held_out(arguments), {}, {}, time.time()
     with concurrent.futures.ThreadPoolExecutor(arguments.parallel) as pool:
         results = list(pool.map(lambda pair: ask(arguments, pair[1]), samples))
+    refused = [index for index, result in enumerate(results) if result == "refused"]
+    if refused and arguments.pictures_locally:
+        import local
+        for index, (right, text) in zip(refused, local.measure(arguments.pictures_locally, [samples[index][1] for index in refused])):
+            results[index] = (right, text, "")
     for (name, sample), result in zip(samples, results):
         row = table.setdefault(name, {"right": 0, "asked": 0, "refused": 0})
         if result == "refused":

@@ -1,13 +1,13 @@
 """The training mixture, and one generator per ability for evaluation."""
 
-from . import calling, copying, memory, numbers, objects, obedience, pictures, problems, stories, talk
+from . import calling, copying, memory, numbers, objects, obedience, pictures, problems, stories, talk, writing
 from .core import Message, Sample, Source
 
 TURNS = {
-    "greeting": (talk.greeting, 5), "identity": (talk.identity, 1.5), "unknown": (talk.unknown, 1.5), "fact": (talk.fact, 5), "statement": (talk.statement, 1),
+    "greeting": (talk.greeting, 5), "identity": (talk.identity, 2), "unknown": (talk.unknown, 4), "fact": (talk.fact, 5), "statement": (talk.statement, 1.5),
     "arithmetic": (numbers.arithmetic, 11), "compare": (numbers.compare, 2), "word_problem": (problems.word_problem, 12),
     "echo": (copying.echo, 14), "counting": (copying.counting, 8), "repetition": (copying.repetition, 2.5), "spelling": (copying.spelling, 2.5),
-    "json": (objects.described, 9), "story": (stories.story, 7),
+    "json": (objects.described, 9), "story": (stories.story, 7), "writing": (writing.writing, 3),
 }
 
 
@@ -65,6 +65,6 @@ def long_sample(g, tokens):
     return memory.needle(g, thinking, int(tokens / 2.2))
 
 
-def evaluation_sample(name, seed, thinking):
-    """A held-out conversation of one ability."""
-    return SAMPLES[name][0](Source(f"held-out-{name}-{seed}", held_out=True), thinking)
+def evaluation_sample(name, seed, thinking, held_out=True):
+    """A conversation of one ability from a seed of its own, in phrasings kept from training or in any other."""
+    return SAMPLES[name][0](Source(f"held-out-{name}-{seed}", held_out), thinking)

@@ -80,7 +80,8 @@ SHORT = [
     "[|, ]only the number[.|]", "Answer with [only|just] the number.", "[Just|Only] [give|tell|output|return] [me |]the [number|result|answer].", "[Reply|Respond|Answer] with [a number only|the number only|just a number|a single number|one number].", "Number only[.|, please.]", "No [explanation|words], just the number.",
     "(number only)", "[Output|Print|Write] only the [number|digits|result][.|, nothing else.]", "[Be brief|Short answer], only the number.",
 ]
-CHINESE_ASK = ["{e}等于多少？", "{e}等于几？", "请计算{e}", "{e}=？", "{e}是多少？", "计算：{e}", "请问{e}等于多少？", "算一下{e}", "{e}的结果是什么？", "帮我算{e}"]
+CHINESE_ASK = ["{e}等于多少？", "{e}等于几？", "请计算{e}", "{e}=？", "{e}是多少？", "计算：{e}", "请问{e}等于多少？", "算一下{e}", "{e}的结果是什么？", "帮我算{e}", "{e}等于什么？", "{e}得多少？", "求{e}", "帮我计算一下{e}", "请算出{e}的值", "你知道{e}等于几吗？"]
+CHINESE_DIGITS = "零一二三四五六七八九十"
 CHINESE_SHORT = ["只输出数字", "只回答数字。", "只给出数字", "只要数字", "请只回复数字。", "直接回答数字", "只说答案", "只需回答数字即可", "仅输出数字", "回答一个数字", "只回复结果"]
 JAPANESE_ASK = ["{e}は？", "{e}はいくつですか？", "{e}を計算してください。", "{e}=?", "{e}の答えは何ですか？", "{e}はいくつ？", "計算：{e}", "{e}を計算して"]
 JAPANESE_SHORT = ["数字だけ答えてください。", "数字のみで答えて。", "数字だけ。", "答えの数字だけ出力してください。", "数字だけで答えてください", "答えだけ"]
@@ -122,10 +123,10 @@ def expression(g, thinking):
 def arithmetic(g, thinking):
     """One sum, in English, Chinese or Japanese, with the answer as a number or a sentence."""
     plain, natural, value, steps, clean = expression(g, thinking)
-    if g.chance(0.05):
+    language = g.pick(["en"] * 7 + ["zh"] * 2 + ["ja"])
+    if language == "en" and g.chance(0.07):
         a, b = g.int(0, 20), g.int(0, 20)
         natural, value, steps, clean = f"{WORDS[a]} plus {WORDS[b]}", a + b, f"{WORDS[a]}={a}, {WORDS[b]}={b}; {add_steps(a, b)}", f"{a} + {b}"
-    language = g.pick(["en"] * 7 + ["zh"] * 2 + ["ja"])
     short = g.chance(0.4)
     answer = str(value)
     if language == "en":
@@ -138,6 +139,10 @@ def arithmetic(g, thinking):
         elif g.chance(0.5):
             answer = g.pick([f"The answer is {value}.", f"{clean} equals {value}."])
     elif language == "zh":
+        if g.chance(0.12):
+            a, b = g.int(0, 10), g.int(0, 10)
+            plain, value, steps, clean = f"{CHINESE_DIGITS[a]}加{CHINESE_DIGITS[b]}", a + b, f"{a}+{b}={a + b}", f"{a} + {b}"
+            answer = str(value)
         user = g.say(CHINESE_ASK, e=plain)
         if short:
             extra = g.say(CHINESE_SHORT)

@@ -80,7 +80,7 @@ def spoken(value):
 
 def describe(g, chosen):
     """List the fields and their values in one of several manners."""
-    style = g.int(0, 7)
+    style = g.int(0, 10)
     parts = []
     for key, value, _ in chosen:
         shown = spoken(value)
@@ -102,6 +102,15 @@ def describe(g, chosen):
         return "\n" + "\n".join(f"- {key}: {shown}" for key, shown in parts)
     if style == 6:
         return "; ".join(f"the {key} is {shown}" for key, shown in parts)
+    if style == 8:
+        return g.pick(["; ", ", "]).join(f"{key} {g.pick(['should be', 'must be', 'equals', 'is'])} {shown}" for key, shown in parts)
+    if style == 9:
+        keys = [g.pick([key, f'"{key}"']) for key, _ in parts]
+        listed = keys[0] if len(keys) == 1 else ", ".join(keys[:-1]) + " and " + keys[-1]
+        return f"{g.pick(['keys', 'the keys', 'fields', 'the fields'])} {listed} where " + g.pick([" and ", "; ", ", "]).join(f"{key} is {shown}" for key, shown in parts)
+    if style == 10:
+        kinds = [(key, kind) for key, _, kind in chosen]
+        return "; ".join(f"{key}: {shown}" for key, shown in parts) + g.pick([", with fields ", " (types: ", "; the types are "]) + ", ".join(f"{key} ({kind})" for key, kind in kinds) + g.pick(["", ")"]).replace(")", "")
     return "; ".join(f"{key}: {shown}" for key, shown in parts)
 
 
@@ -121,7 +130,8 @@ def described(g, thinking):
         person, age = words.name(g), g.int(1, 99)
         data = {"name": person, "age": age}
         user = g.say(["[Return|Give me|Generate|Create|Write|Output] [a JSON object|JSON|an object] [for|describing|about|of] [a person|someone|a user] [named|called|with the name] {x}[,| who is| and] [aged|age] {a}[ years old|][.|]", "[Give|Return|Write] [a JSON object|JSON|an object] with [the |]name {x} and [the |]age {a}[.|]", "{x} is {a} years old. [Return|Give me|Write] [this|that|it] as [JSON|a JSON object] with [keys|fields] name and age[.|]",
-                      "[Person|User|Name]: {x}, {a} years old. JSON [with name and age|please].", "JSON object: name={x}, age={a}", "[Return|Give me] {x} ({a}) as a JSON object with name and age.", "Return JSON with keys name and age for {x}, who is {a}.", "[Create|Return] a JSON person object: name {x}, age {a}"], x=person, a=age)
+                      "[Person|User|Name]: {x}, {a} years old. JSON [with name and age|please].", "JSON object: name={x}, age={a}", "[Return|Give me] {x} ({a}) as a JSON object with name and age.", "Return JSON with keys name and age for {x}, who is {a}.", "[Give me|Return|Write] a JSON object [describing|for] {x}, age {a}, with fields name (string) and age (integer).[ Only JSON.|]", "[Output|Return|Generate] a JSON object with [the |]keys \"name\" and \"age\"[ where| such that|:] name is [\"{x}\"|{x}] and age is {a}.", "[Respond|Reply|Answer] with [JSON|a JSON object]: name should be {x}[, | and ]age should be {a}",
+                      "[Generate|Create|Return] a JSON object for a person [named|called] {x} who is {a} years old. Use the keys name and age.", "A JSON object with name set to {x} and age set to {a}.", "I need a JSON record of {x} ({a} years old): name and age.", "[Create|Return] a JSON person object: name {x}, age {a}"], x=person, a=age)
     elif roll < 3:
         chosen = fields(g, 1, 3)
         outer = made_key(g, g.pick(["user", "item", "person", "config", "address", "data", "result", "order"]))

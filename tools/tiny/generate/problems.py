@@ -63,7 +63,7 @@ def shopping(g):
 
 def trains(g):
     """Two vehicles towards each other, apart, or one catching the other; or one vehicle alone."""
-    kind = g.pick(["meet", "meet", "meet", "apart", "chase", "distance", "time"])
+    kind = g.pick(["meet", "meet", "meet", "apart", "chase", "start", "distance", "time"])
     vehicle = g.pick(["train", "train", "train", "car", "bus", "cyclist", "boat", "truck"])
     unit = g.pick(["km", "km", "miles", "kilometers"])
     per = g.pick([f"{unit}/h", f"{unit} per hour", {"km": "km/h", "miles": "mph", "kilometers": "kilometers per hour"}[unit]])
@@ -84,6 +84,15 @@ def trains(g):
         gap = (fast - slow) * hours
         user = g.say(["A {v} is {d} {u} ahead and goes at {a} {p}. A second {v} follows at {b} {p}. After how many hours does it catch up?", "A {v} going {b} {p} chases a {v} going {a} {p} that is {d} {u} ahead. How many hours until it catches it?"], v=vehicle, d=gap, u=unit, a=slow, b=fast, p=per)
         return user, f"speeds differ: {subtract_steps(fast, slow)}; time = {gap}/{fast - slow}; {multiply_steps(fast - slow, hours)}; so {hours}", f"The second {vehicle} gains {fast} - {slow} = {fast - slow} {per}. It must gain {gap} {unit}, so it needs {gap} / {fast - slow} = {hours} hours.", hours
+    if kind == "start":
+        later, hour = g.int(1, 3), g.int(6, 12)
+        slow = (hours * g.int(1, 6)) * 10 // g.pick([1, 1, 2]) or 10
+        gap = slow * later
+        gains = [gain for gain in range(5, 121, 5) if gap % gain == 0] or [gap]
+        fast = slow + g.pick(gains)
+        needed = gap // (fast - slow)
+        user = g.say(["[Train A|A {v}|The first {v}] leaves at {h}:00 [travelling|going|at] {a} {p}[,| and] [train B|another {v}|the second {v}] leaves the same [station|place|town] at {l}:00 [travelling|going|at] {b} {p} in the same direction. [When does the second catch the first|After how many hours does the second catch up|When does B catch A]?"], v=vehicle, h=hour, l=hour + later, a=slow, b=fast, p=per)
+        return user, f"head start: {multiply_steps(slow, later)}; speeds differ: {subtract_steps(fast, slow)}; time = {gap}/{fast - slow} = {needed}", f"The first has a head start of {slow} * {later} = {gap} {unit}. The second gains {fast} - {slow} = {fast - slow} {per}. It catches up after {gap} / {fast - slow} = {needed} hours.", needed
     if kind == "distance":
         user = g.say(["A {v} [travels|drives|goes|moves] at {a} {p} for {h} hours. How far does it [go|travel]?", "How far does a {v} go in {h} hours at {a} {p}?"], v=vehicle, a=a, p=per, h=hours)
         return user, multiply_steps(a, hours), f"Distance is speed times time. {a} * {hours} = {a * hours}, so the {vehicle} goes {a * hours} {unit}.", a * hours

@@ -178,7 +178,7 @@ def weather(g):
 
     def ask(many):
         cities = [words.city(g) for _ in range(many)]
-        where = cities[0] if many == 1 else ", ".join(cities[:-1]) + g.pick([" and ", " and in ", " & "]) + cities[-1]
+        where = cities[0] if many == 1 else ", ".join(cities[:-1]) + g.pick([" and ", " and in ", " & ", ", and also for ", " and also ", " as well as ", " plus "]) + cities[-1]
         user = g.say(["[What is|What's|whats|How is|How's|Tell me] the weather [in|like in|for|today in|now in] {w}[?|]", "[Weather|The weather] in {w}[?|, please.|]", "[Is it|Will it be] [raining|sunny|cold|warm|windy] in {w}[ today|]?", "[Can you|Could you|Please] [check|get|look up|tell me] the weather [in|for] {w}[?|.]", "I am [going|travelling] to {w}[,|.] what's the weather [like |]there?", "[Do I need|Should I take] an umbrella in {w}?",
                       "How [warm|cold|hot] is it in {w}[ right now| today|]?", "[Get|Check|Find|Show] [me |]the [current |]weather for {w}[.|]", "{w} weather", "{w}的天气怎么样？", "What's the temperature in {w}?", "请查询{w}的天气", "[Check|Compare] the weather in {w}.", "{w}の天気を教えて", "[hi|hello], what is the weather in {w}?", "[Use the tool|Use {f}] to get the weather in {w}."], w=where, f=name)
         return user, [(name, {key: one}) for one in cities]

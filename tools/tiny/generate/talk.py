@@ -19,8 +19,8 @@ BYE = ["[Goodbye|Bye|Bye bye|See you|See you later|Good night|Farewell|Take care
 BYE_ANSWERS = ["Goodbye! Have a nice day.", "See you later! Take care."]
 WHO = [
     "[Who|What] are you?", "[What is|What's] your name?", "[Tell me|Say something] about yourself.", "[Introduce|Describe] yourself[.|, please.| briefly.]", "[Which|What] [model|AI|assistant] are you?",
-    "[Are you|Is this] [ChatGPT|a human|a real person|a robot|an AI|a person]?", "[Who|Which company] [made|created|built|trained] you?", "[Who am I talking to|Who is this]?", "[hi|hello], who are you?", "what model is this",
-    "Can you [introduce|describe] yourself?", "[What can you do|What are you able to do|How can you help me|What are your abilities]?", "Are you [a large|a small|a language] model?", "How [big|large|small] are you?", "your name?",
+    "[Are you|Is this] [ChatGPT|a human|a real person|a robot|an AI|a person]?", "[Who|Which company] [made|created|built|trained] you?", "[Who am I talking to|Who am I speaking with|Who is this|Who is there]?", "[hi|hello], who are you?", "what model is this",
+    "Can you [introduce|describe] yourself?", "[What can you do|What are you able to do|How can you help me|What are your abilities]?", "Are you [a large|a small|a language] model?", "How [big|large|small] are you?", "your name?", "[May|Can] I [know|ask] [your name|who you are]?", "[What|Which] [assistant|bot|program|software] is this?", "[Please tell|Tell] me [who|what] you are[.|, please.]", "[Do you have|What about] a name?", "[What|Who] exactly are you?", "[What should I call you|How should I call you|What do people call you]?", "[Are you|You are] deltaserve?",
 ]
 WHO_ANSWERS = [
     "I am the tiny demo model of deltaserve. I can chat a little, do small sums, call tools and describe simple pictures.",
@@ -30,6 +30,8 @@ UNKNOWN = [
     "[Translate|Summarize] the [book|film|play] {t}.", "What will the {w} be [tomorrow|next week|next year]?", "[Prove|Derive|Explain] the {t} [theorem|equation|law].", "What did {x} say about {w} [yesterday|last week]?",
     "[Who is|Who was|Do you know] {x} {t}?", "How do I [fix|repair|install|configure] my {w} {u}?", "[What is|Where is|When was] {t}?", "Can you explain [quantum|orbital|neural|financial] {w} to me?", "Where can I [buy|find|see] a {t}?",
     "[What's|What is] the [price|cost|value] of {t}[ today|]?", "[Should|Can] I [invest in|trust|eat] {t}?", "Why [does|did] the {w} {u} [change|matter|fail]?", "What [happened|is going on] in {t}?",
+    "What [day|date|time] is it[ today| now|]?", "[What is|What's] today's date?", "[Solve|Explain] the {w} of {u}.", "[Which|What] {w} is [best|better|right] for {u}?", "[Describe|Discuss|Analyze|Compare] {w} and {u}.", "Why is {w} {u}?", "[Write|Give me] [a speech|an article|a report|a poem|a song] [about|on] {w}.", "[Plan|Design|Organize] a {w} {u} for me.",
+    "Is {w} [good|bad|true|possible|dangerous]?", "{w} {u}?", "{w} {u} {t}", "[How|When|Where] does {w} {u} work?", "[Tell me|Say something] about {w}.", "Which {w} [should|can|do] I [choose|use|need]?", "[Recommend|Suggest] a {w}.", "[Do|Does|Did] {x} [like|know|have] {w}?",
 ]
 UNKNOWN_ANSWERS = ["I do not know that. I am a small demonstration model and only know a few simple things."]
 CHINESE = [
@@ -95,6 +97,8 @@ def unknown(g, thinking):
     """Something the model cannot know."""
     thing = made_up(g).capitalize()
     user = g.say(UNKNOWN, w=words(g, 1, 2), u=words(g, 1, 1), x=g.pick(NAMES), d=g.int(10, 99), c=made_up(g).capitalize(), t=thing)
+    if any(part in user for part in ("time is it", "day is it", "date")):
+        return Turn(g.rough(user), "I cannot know the current date or time.", "I have no clock. I say so.", ("contains_ci", ["cannot know"]))
     return Turn(g.rough(user), UNKNOWN_ANSWERS[0], "I have no knowledge of this. I say so.", ("contains_ci", ["small demonstration model"]))
 
 

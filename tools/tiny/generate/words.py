@@ -22,10 +22,10 @@ CITIES = (
 ).split("|")
 COUNTRIES = "France|Spain|Italy|Japan|China|India|Brazil|Canada|Mexico|Egypt|Kenya|Norway|Sweden|Germany|Poland|Greece|Turkey|Peru|Chile|Cuba".split("|")
 THINGS = (
-    "apple orange pear banana peach plum lemon mango cherry grape melon fig kiwi cookie candy cake muffin egg pencil pen book notebook "
-    "marble coin stamp card sticker balloon toy ball button shell stone flower rose tulip leaf ticket cup plate spoon bottle box bag "
-    "basket candle brick tile key ring hat sock shirt glove scarf chair table lamp photo letter map magnet badge bead nut carrot potato "
-    "tomato onion pepper donut sandwich pizza bun sweet ribbon brush crayon eraser ruler puzzle kite drum bell rope nail screw bolt"
+    "apple orange pear banana plum lemon mango grape melon fig kiwi cookie cake muffin egg pencil pen book notebook "
+    "marble coin stamp card sticker balloon toy ball button shell stone flower rose tulip ticket cup plate spoon bottle bag "
+    "basket candle brick tile key ring hat sock shirt glove scarf chair table lamp photo letter map magnet badge bead nut carrot "
+    "onion pepper donut pizza bun sweet ribbon crayon eraser ruler puzzle kite drum bell rope nail screw bolt"
 ).split()
 ANIMALS = "cat dog fox rabbit bear mouse owl hen duck goat horse cow sheep pig frog turtle bird fish lion tiger wolf deer bee ant crow swan goose whale seal otter hedgehog squirrel penguin monkey elephant giraffe zebra snail".split()
 PLACES = "forest|village|castle|garden|river|mountain|valley|beach|island|meadow|harbor|market|library|school|farm|cave|desert|lake|tower|bridge|city|town|field|hill|workshop|bakery|lighthouse|station|museum|park".split("|")
@@ -120,6 +120,7 @@ def sentence(g):
         "The {w} of the {u} [depends on|belongs to|is part of|changes] the {z}.",
         "{x} and {y} [often|never|sometimes] [talk|write|argue] about the {w} {u} in {c}.",
         "After the {w}, {x} [closed|opened|moved|repaired] the {a} {t} {v}.",
+        "{x} [is|was|will be] the {w} of the {p}.", "The {p} [has|had|needs] {k} {t}s and {a} {m}s.", "[Yesterday|Today|Last week], {x} [saw|heard|read about] the {w} in {c}.", "A {b} {t} [fell|stood|lay] [near|under|behind] the {a} {n}.", "{x}, {y} and the {m} [are|were] [never|always] {a}.", "[Nobody|Somebody|Everyone] in {c} [knows|likes|sold] the {w} {t}.", "My {u} [is|looks|sounds] [more|less] {w} than {z}.",
     ], a=g.pick(ADJECTIVES), b=g.pick(ADJECTIVES), n=g.pick(NOUNS), m=g.pick(ANIMALS), p=g.pick(PLACES), x=g.pick(NAMES), y=g.pick(NAMES),
         k=g.int(2, 99), t=g.pick(THINGS), c=g.pick(CITIES), v=g.pick(ADVERBS), w=g.pick(ENGLISH), u=g.pick(ENGLISH), z=word(g))
 
