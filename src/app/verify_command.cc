@@ -18,7 +18,7 @@ namespace {
 // float32 has to reproduce the record. bfloat16 keeps 8 bits of every activation: its bound is
 // there to catch a wrong kernel, and a greedy id may flip where the record itself is nearly a tie.
 constexpr double kFloatTolerance = 1e-3;
-constexpr double kBFloat16Tolerance = 2.0;
+constexpr double kBFloat16Tolerance = 4.0;
 constexpr double kBFloat16IdGap = 0.05;
 
 void print_report(const VerifyReport& report) {
@@ -67,7 +67,7 @@ void add_verify_options(CLI::App& command, VerifyCommandOptions& options) {
   command
       .add_option("--tolerance", options.tolerance,
                   "Largest absolute error of logits and hidden states (default: 1e-3 in float32, "
-                  "2 in bfloat16)")
+                  "4 in bfloat16)")
       ->check(CLI::NonNegativeNumber);
   command.add_option("--only", options.only, "Run only cases whose name matches this glob");
   command.add_option("--chunk", options.chunk, "Prefill this many tokens a step, 0 for all")

@@ -83,6 +83,7 @@ json::Object rope_parameters(const Preset& preset) {
 // The keys of the text model, without model_type and architectures.
 json::Object text_config(const Preset& preset, int32_t num_layers) {
   json::Array layer_types;
+  layer_types.reserve(static_cast<size_t>(num_layers));
   for (int32_t i = 0; i < num_layers; ++i) {
     layer_types.emplace_back((i + 1) % 4 == 0 ? "full_attention" : "linear_attention");
   }
@@ -170,6 +171,7 @@ json::Object wrapper_config(const Preset& preset, json::Object text, bool with_v
 
 std::vector<std::string> preset_names() {
   std::vector<std::string> names;
+  names.reserve(kPresets.size());
   for (const Preset& preset : kPresets) {
     names.emplace_back(preset.name);
   }
