@@ -26,9 +26,9 @@ struct ArgumentTypes {
   bool is_nullable_string() const { return *this == ArgumentTypes{.string = true, .null = true}; }
 };
 
-// Types of `schema`, a part of `root` that $ref (a JSON pointer "#/...") is resolved in. Understands
-// type (name or list), nullable, enum, const, anyOf, oneOf, allOf, properties and items; a schema
-// that says nothing allows all.
+// Types of `schema`, a part of `root` that $ref (a JSON pointer "#/...") is resolved in.
+// Understands type (name or list), nullable, enum, const, anyOf, oneOf, allOf, properties and
+// items; a schema that says nothing allows all.
 ArgumentTypes argument_types(const json::Value& schema, const json::Value& root);
 
 // The schema that `schema` stands for once references at its top are followed; `schema` itself

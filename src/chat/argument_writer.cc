@@ -39,7 +39,8 @@ void ArgumentWriter::text(std::string_view text, OutputSink& sink) {
   buffer_ += text;
   if (mode_ == Mode::kNullOrStream && !may_become_null(buffer_)) {
     mode_ = Mode::kStream;
-    sink.arguments(index_, "\"" + escaped(buffer_));
+    sink.arguments(index_, "\"");
+    sink.arguments(index_, escaped(buffer_));
   }
 }
 

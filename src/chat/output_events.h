@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace deltaserve {
@@ -41,6 +42,7 @@ class OutputSink {
     events_->push_back(
         {OutputEvent::Kind::kToolCallBegin, index, {}, std::move(id), std::move(name)});
   }
+  void add(OutputEvent event) { events_->push_back(std::move(event)); }
   void end_call(int32_t index) {
     events_->push_back({OutputEvent::Kind::kToolCallEnd, index, {}, {}, {}});
   }

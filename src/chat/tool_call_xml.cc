@@ -175,8 +175,7 @@ Match XmlToolCall::match_next_parameter(std::string_view text) const {
 }
 
 void XmlToolCall::begin_value(std::string_view key, OutputSink& sink) {
-  static const ArgumentTypes kUndeclared = ArgumentTypes::only_string();
-  arguments_.begin(key, tool_ == nullptr ? kUndeclared : tool_->types(key), sink);
+  arguments_.begin(key, tool_ == nullptr ? ArgumentTypes::only_string() : tool_->types(key), sink);
   seen_.emplace(key);
   in_value_ = true;
   skip_newline_ = true;

@@ -1,5 +1,6 @@
 // <function=NAME> calls, from behind the name's `>` to `</function>`. Values are whatever stands
-// between their tags: no escapes exist, so an end tag only counts where the syntax goes on after it.
+// between their tags: no escapes exist, so an end tag only counts where the syntax goes on after
+// it.
 #pragma once
 
 #include <set>
