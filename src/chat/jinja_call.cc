@@ -38,6 +38,7 @@ std::optional<Value> macro_attribute(Runtime& runtime, const MacroObject& macro,
   }
   if (name == "arguments") {
     std::vector<Value> names;
+    names.reserve(definition.parameter_names.size());
     for (const std::string& parameter : definition.parameter_names) {
       names.push_back(runtime.string(parameter));
     }
@@ -140,6 +141,7 @@ void Interpreter::bind_specials(const ast::Macro& definition, Arguments& argumen
   }
   if (definition.uses_kwargs) {
     std::vector<DictObject::Item> items;
+    items.reserve(arguments.named.size());
     for (auto& [name, value] : arguments.named) {
       items.emplace_back(runtime_.string(name), std::move(value));
     }

@@ -192,6 +192,7 @@ Value filter_format(Runtime& runtime, const Value& input, const Arguments& argum
     return format_percent(runtime, text, runtime.tuple(arguments.positional));
   }
   std::vector<DictObject::Item> items;
+  items.reserve(arguments.named.size());
   for (const auto& [name, value] : arguments.named) {
     items.emplace_back(runtime.string(name), value);
   }

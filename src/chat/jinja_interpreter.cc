@@ -231,6 +231,7 @@ Interpreter::Flow Interpreter::run_filter_block(const ast::FilterBlock& node) {
 Interpreter::Flow Interpreter::run_with(const ast::With& node) {
   // The values see the outer scope only, not each other.
   std::vector<Value> values;
+  values.reserve(node.assignments.size());
   for (const auto& [target, expression] : node.assignments) {
     values.push_back(evaluate(*expression));
   }

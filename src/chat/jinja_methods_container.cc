@@ -58,28 +58,33 @@ Value copy(Runtime& /*runtime*/, const Value& self, const Arguments& arguments) 
   return self;
 }
 
-Value list_count(Runtime& runtime, const Value& self, const Arguments& arguments) {
+Value sequence_count(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const Bound bound("count", arguments, {""}, 1);
-  const auto& items = self.get<ListObject>().items;
-  return Value::integer(std::count_if(items.begin(), items.end(), [&](const Value& item) {
-    return equals(runtime, item, *bound[0]);
-  }));
+  const std::unique_ptr<Cursor> cursor = iterate(runtime, self);
+  int64_t count = 0;
+  Value item;
+  while (cursor->next(item)) {
+    count += equals(runtime, item, *bound[0]) ? 1 : 0;
+  }
+  return Value::integer(count);
 }
 
-Value list_index(Runtime& runtime, const Value& self, const Arguments& arguments) {
+Value sequence_index(Runtime& runtime, const Value& self, const Arguments& arguments) {
   const Bound bound("index", arguments, {"", "", ""}, 1);
-  const auto& items = self.get<ListObject>().items;
-  const auto size = static_cast<int64_t>(items.size());
+  const int64_t size = length_of(self);
   const auto place = [size](int64_t index) {
     return std::clamp<int64_t>(index < 0 ? index + size : index, 0, size);
   };
+  const int64_t begin = place(bound.integer(1, 0));
   const int64_t end = place(bound.integer(2, size));
-  for (int64_t i = place(bound.integer(1, 0)); i < end; ++i) {
-    if (equals(runtime, items[static_cast<size_t>(i)], *bound[0])) {
+  const std::unique_ptr<Cursor> cursor = iterate(runtime, self);
+  Value item;
+  for (int64_t i = 0; i < end && cursor->next(item); ++i) {
+    if (i >= begin && equals(runtime, item, *bound[0])) {
       return Value::integer(i);
     }
   }
-  fail_type(repr(runtime, *bound[0]) + " is not in list");
+  fail_type(repr(runtime, *bound[0]) + " is not in the sequence");
 }
 
 Value cycler_next(Runtime& /*runtime*/, const Value& self, const Arguments& arguments) {
@@ -102,8 +107,8 @@ constexpr MethodEntry kDictMethods[] = {{"get", dict_get},
                                         {"values", dict_values},
                                         {"copy", copy}};
 constexpr MethodEntry kListMethods[] = {
-    {"index", list_index}, {"count", list_count}, {"copy", copy}};
-constexpr MethodEntry kTupleMethods[] = {{"index", list_index}, {"count", list_count}};
+    {"index", sequence_index}, {"count", sequence_count}, {"copy", copy}};
+constexpr MethodEntry kSequenceMethods[] = {{"index", sequence_index}, {"count", sequence_count}};
 constexpr MethodEntry kCyclerMethods[] = {{"next", cycler_next}, {"reset", cycler_reset}};
 
 constexpr std::string_view kMutatingDict[] = {"clear", "pop", "popitem", "setdefault", "update"};
@@ -126,7 +131,8 @@ const MethodEntry* find_container_method(Kind kind, std::string_view name) {
     case Kind::kList:
       return lookup(kListMethods, name);
     case Kind::kTuple:
-      return lookup(kTupleMethods, name);
+    case Kind::kRange:
+      return lookup(kSequenceMethods, name);
     case Kind::kCycler:
       return lookup(kCyclerMethods, name);
     default:

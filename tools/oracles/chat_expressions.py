@@ -52,7 +52,10 @@ METHODS = [
 SUBSCRIPTS = ["[0]", "[-1]", "[1]", "[99]", "['a']", "['name']", "['items']", "['nosuch']", "['upper']", "[1.0]", "[true]", "[nosuch]"]
 # Of variables only: where jinja2 folds a constant, slices that cannot be taken are undefined, not errors.
 SLICES = ["[1:]", "[:-1]", "[::-1]", "[1:3]", "[::2]", "[-2:]", "[5:1:-2]", "[none:2]", "[:]", "[::0]", "['a':]", "[n:]", "[:missing]"]
-BINARY = ["+", "-", "*", "/", "//", "%", "**", "~", "==", "!=", "<", "<=", ">", ">=", "in", "not in", "and", "or"]
+BINARY = ["+", "-", "*", "/", "//", "%", "~", "==", "!=", "<", "<=", ">", ">=", "in", "not in", "and", "or"]
+# Small operands only: Python would compute 100 ** 12345678901234567890 to its last digit. No literal sign on the left:
+# jinja2 writes `-1 ** z` into Python code as it stands, where the sign binds less than the power.
+POWERS = ["0", "1", "2", "3", "-1", "-2", "0.5", "2.5", "n", "z", "m", "f", "yes", "nil", "s", "missing"]
 SPECS = ["'%s'", "'%d'", "'%5.1f'", "'%-8s|'", "'%+d'", "'%x'", "'%r'", "'%s %s'", "'%%'", "'%(a)s'", "'%05d'", "'%.3s'", "'%e'", "'%g'", "'%c'", "'%z'"]
 BRACES = ["'{}'", "'{0}-{0}'", "'{:>8}|'", "'{:<8}|'", "'{:^9}|'", "'{:05}'", "'{:.2f}'", "'{:,}'", "'{!r}'", "'{:x}'", "'{:+}'", "'{0[0]}'",
           "'{0.name}'", "'{a}'", "'{{}}'", "'{:*^7}'", "'{:.3}'", "'{:%}'", "'{:e}'", "'{'", "'{:d}'", "'{:#x}'", "'{:g}'", "'{1}'", "'{:_}'"]
@@ -91,6 +94,8 @@ class Maker:
         if kind < 0.7:
             return f"{self.rng.choice(list(VARIABLES))}{self.rng.choice(SLICES)}"
         if kind < 0.88:
+            if self.rng.random() < 0.05:
+                return f"{self.rng.choice(POWERS).lstrip('-')} ** {self.rng.choice(POWERS)}"
             other = self.expression(depth + 1)
             result = f"{self.wrapped(inner)} {self.rng.choice(BINARY)} {self.wrapped(other)}"
             return result if self.rng.random() < 0.8 else f"{result} {self.rng.choice(BINARY)} {self.atom()}"
