@@ -66,8 +66,8 @@ void bench_norm(const Bench& bench, CpuContext& context, int64_t T) {
                                .weight = weight.data(),
                                .out = out.data()});
   });
-  report(bench, "add_rms_norm", static_cast<double>(T * kH * 4 * dtype_size(context.compute_dtype)),
-         time);
+  report(bench, "add_rms_norm",
+         static_cast<double>(T * kH * (3 * 4 + dtype_size(context.compute_dtype))), time);
 }
 
 void bench_sample(const Bench& bench, CpuContext& context, const char* what, SamplingRow row) {

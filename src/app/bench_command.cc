@@ -56,6 +56,7 @@ BenchRow bench_prefill(Model& model, const BenchOptions& options, int64_t length
 BenchRow bench_decode(Model& model, const BenchOptions& options, int64_t num_seqs, int64_t context,
                       int64_t max_model_len) {
   std::vector<double> steps;
+  steps.reserve(static_cast<size_t>(options.num_generate));
   for (int64_t i = 0; i < options.num_generate; ++i) {
     const Batch batch = make_bench_batch({.num_seqs = num_seqs,
                                           .tokens_per_seq = 1,

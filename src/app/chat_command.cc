@@ -74,6 +74,7 @@ class AnswerPrinter {
 
 std::vector<int32_t> encode_prompt(const Tokenizer& tokenizer, const RenderedPrompt& prompt) {
   std::vector<TextSpan> spans;
+  spans.reserve(prompt.spans.size());
   for (const auto& span : prompt.spans) {
     spans.push_back({std::string_view(prompt.text).substr(span.begin, span.end - span.begin),
                      span.from_template});

@@ -29,7 +29,7 @@ Attention::Attention(const ModelConfig& config, const std::string& prefix, Weigh
   o_proj_ = loader.linear(prefix + "o_proj.weight", hidden_size_, q_rows);
 }
 
-void Attention::forward(const Step& step, const RopeBuffers& rope, const void* x, void* out,
+void Attention::forward(const Step& step, const RopeBuffers& rope, const void* x, float* out,
                         void* kv_cache) const {
   Backend& backend = step.backend;
   const int64_t stride = row_stride(qkv_proj_->N);
@@ -87,7 +87,8 @@ void Attention::forward(const Step& step, const RopeBuffers& rope, const void* x
                   .x_stride = out_stride,
                   .weight = o_proj_.get(),
                   .out = out,
-                  .out_stride = hidden_size_});
+                  .out_stride = hidden_size_,
+                  .out_float = true});
 }
 
 }  // namespace deltaserve

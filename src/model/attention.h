@@ -27,7 +27,7 @@ class Attention {
   Attention(const ModelConfig& config, const std::string& prefix, WeightLoader& loader);
 
   // out [T, H] = mixer(x [T, H]), both X; kv_cache is this layer's pool.
-  void forward(const Step& step, const RopeBuffers& rope, const void* x, void* out,
+  void forward(const Step& step, const RopeBuffers& rope, const void* x, float* out,
                void* kv_cache) const;
 
  private:

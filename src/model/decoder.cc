@@ -129,21 +129,21 @@ void Decoder::forward(const Batch& batch, const HiddenCallback& on_hidden) {
   backend_.embed({.T = step.T,
                   .ids = batch_->input_ids(),
                   .table = embed_tokens_.get(),
-                  .out = workspace_->residual.data()});
+                  .out = workspace_->residual.as<float>()});
   run_layers(step, on_hidden);
   run_head(step, batch, on_hidden);
 }
 
 void Decoder::run_layers(const Step& step, const HiddenCallback& on_hidden) {
-  void* residual = workspace_->residual.data();
+  auto* residual = workspace_->residual.as<float>();
   void* normed = workspace_->normed.data();
-  void* delta = workspace_->delta.data();
+  auto* delta = workspace_->delta.as<float>();
   size_t linear_index = 0;
   size_t full_index = 0;
   for (size_t i = 0; i < layers_.size(); ++i) {
     const DecoderLayer& layer = layers_[i];
     add_norm(residual, i == 0 ? nullptr : delta, layer.input_norm, normed, step.T);
-    report_hidden(on_hidden, static_cast<int32_t>(i), residual, step.T);
+    report_hidden(on_hidden, static_cast<int32_t>(i), DType::kF32, residual, step.T);
     if (const auto* linear = std::get_if<GatedDeltaNet>(&layer.mixer)) {
       linear->forward(step, normed, delta, cache_.conv_state(linear_index),
                       cache_.recurrent_state(linear_index));
@@ -166,10 +166,11 @@ void Decoder::run_head(const Step& step, const Batch& batch, const HiddenCallbac
   const auto R = static_cast<int64_t>(batch.logits_rows.size());
   DS_CHECK(R <= std::max(limits_.max_seqs, limits_.max_logits_rows));
   if (R > 0) {
-    gather_rows(batch.logits_rows, workspace.residual.data(), workspace.last_residual.data());
-    gather_rows(batch.logits_rows, workspace.delta.data(), workspace.last_delta.data());
-    add_norm(workspace.last_residual.data(), workspace.last_delta.data(), norm_,
-             workspace.last_normed.data(), R);
+    auto* last_residual = workspace.last_residual.as<float>();
+    auto* last_delta = workspace.last_delta.as<float>();
+    gather_rows(batch.logits_rows, workspace.residual.as<float>(), last_residual);
+    gather_rows(batch.logits_rows, workspace.delta.as<float>(), last_delta);
+    add_norm(last_residual, last_delta, norm_, workspace.last_normed.data(), R);
     backend_.linear({.M = R,
                      .x = workspace.last_normed.data(),
                      .x_stride = config_.hidden_size,
@@ -179,13 +180,14 @@ void Decoder::run_head(const Step& step, const Batch& batch, const HiddenCallbac
                      .out_float = true});
   }
   if (on_hidden) {
-    add_norm(workspace.residual.data(), workspace.delta.data(), norm_, workspace.normed.data(),
-             step.T);
-    report_hidden(on_hidden, config_.num_hidden_layers, workspace.normed.data(), step.T);
+    add_norm(workspace.residual.as<float>(), workspace.delta.as<float>(), norm_,
+             workspace.normed.data(), step.T);
+    report_hidden(on_hidden, config_.num_hidden_layers, backend_.compute_dtype(),
+                  workspace.normed.data(), step.T);
   }
 }
 
-void Decoder::add_norm(void* residual, const void* delta, const DeviceBuffer& weight, void* out,
+void Decoder::add_norm(float* residual, const float* delta, const DeviceBuffer& weight, void* out,
                        int64_t rows) const {
   backend_.add_rms_norm({.T = rows,
                          .H = config_.hidden_size,
@@ -197,28 +199,24 @@ void Decoder::add_norm(void* residual, const void* delta, const DeviceBuffer& we
 }
 
 // Runs of consecutive rows are one copy: a prefill's logits rows, or a batch of decodes.
-void Decoder::gather_rows(const std::vector<int32_t>& rows, const void* from, void* to) const {
-  const int64_t row_bytes = config_.hidden_size * dtype_size(backend_.compute_dtype());
-  const auto* source = static_cast<const std::byte*>(from);
-  auto* target = static_cast<std::byte*>(to);
+void Decoder::gather_rows(const std::vector<int32_t>& rows, const float* from, float* to) const {
+  const int64_t H = config_.hidden_size;
   for (size_t begin = 0; begin < rows.size();) {
     size_t end = begin + 1;
     while (end < rows.size() && rows[end] == rows[end - 1] + 1) {
       ++end;
     }
-    backend_.copy_on_device(target + static_cast<int64_t>(begin) * row_bytes,
-                            source + rows[begin] * row_bytes,
-                            (end - begin) * static_cast<size_t>(row_bytes));
+    backend_.copy_on_device(to + static_cast<int64_t>(begin) * H, from + rows[begin] * H,
+                            (end - begin) * static_cast<size_t>(H) * sizeof(float));
     begin = end;
   }
 }
 
-void Decoder::report_hidden(const HiddenCallback& on_hidden, int32_t index, const void* rows,
-                            int64_t T) {
+void Decoder::report_hidden(const HiddenCallback& on_hidden, int32_t index, DType dtype,
+                            const void* rows, int64_t T) {
   if (!on_hidden) {
     return;
   }
-  const DType dtype = backend_.compute_dtype();
   const TensorView view = {.dtype = dtype, .shape = {T, config_.hidden_size}, .data = nullptr};
   host_rows_.resize(static_cast<size_t>(view.num_bytes()));
   backend_.copy_to_host(host_rows_.data(), rows, host_rows_.size());

@@ -48,10 +48,11 @@ class Decoder final : public Model {
  private:
   void run_layers(const Step& step, const HiddenCallback& on_hidden);
   void run_head(const Step& step, const Batch& batch, const HiddenCallback& on_hidden);
-  void add_norm(void* residual, const void* delta, const DeviceBuffer& weight, void* out,
+  void add_norm(float* residual, const float* delta, const DeviceBuffer& weight, void* out,
                 int64_t rows) const;
-  void gather_rows(const std::vector<int32_t>& rows, const void* from, void* to) const;
-  void report_hidden(const HiddenCallback& on_hidden, int32_t index, const void* rows, int64_t T);
+  void gather_rows(const std::vector<int32_t>& rows, const float* from, float* to) const;
+  void report_hidden(const HiddenCallback& on_hidden, int32_t index, DType dtype, const void* rows,
+                     int64_t T);
 
   ModelConfig config_;
   Backend& backend_;

@@ -69,7 +69,7 @@ GatedDeltaNet::GatedDeltaNet(const ModelConfig& config, const std::string& prefi
   out_proj_ = loader.linear(prefix + "out_proj.weight", hidden_size_, int64_t{num_v_heads_} * dv_);
 }
 
-void GatedDeltaNet::forward(const Step& step, const void* x, void* out, float* conv_state,
+void GatedDeltaNet::forward(const Step& step, const void* x, float* out, float* conv_state,
                             float* recurrent_state) const {
   Backend& backend = step.backend;
   const int64_t values = int64_t{num_v_heads_} * dv_;
@@ -124,7 +124,8 @@ void GatedDeltaNet::forward(const Step& step, const void* x, void* out, float* c
                   .x_stride = row_stride(values),
                   .weight = out_proj_.get(),
                   .out = out,
-                  .out_stride = hidden_size_});
+                  .out_stride = hidden_size_,
+                  .out_float = true});
 }
 
 }  // namespace deltaserve

@@ -18,7 +18,7 @@ class GatedDeltaNet {
   GatedDeltaNet(const ModelConfig& config, const std::string& prefix, WeightLoader& loader);
 
   // out [T, H] = mixer(x [T, H]), both X; the states are this layer's pools.
-  void forward(const Step& step, const void* x, void* out, float* conv_state,
+  void forward(const Step& step, const void* x, float* out, float* conv_state,
                float* recurrent_state) const;
 
  private:

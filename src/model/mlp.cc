@@ -10,7 +10,7 @@ Mlp::Mlp(int64_t hidden_size, int64_t intermediate_size, const std::string& pref
   down_proj_ = loader.linear(prefix + "down_proj.weight", hidden_size_, intermediate_size_);
 }
 
-void Mlp::forward(const Step& step, const void* x, void* out) const {
+void Mlp::forward(const Step& step, const void* x, float* out) const {
   void* inner = step.workspace.inner.data();
   const int64_t stride = row_stride(intermediate_size_);
   step.backend.gate_up_silu({.M = step.T,
@@ -24,7 +24,8 @@ void Mlp::forward(const Step& step, const void* x, void* out) const {
                        .x_stride = stride,
                        .weight = down_proj_.get(),
                        .out = out,
-                       .out_stride = hidden_size_});
+                       .out_stride = hidden_size_,
+                       .out_float = true});
 }
 
 }  // namespace deltaserve

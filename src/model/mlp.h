@@ -17,7 +17,7 @@ class Mlp {
       WeightLoader& loader);
 
   // out [T, H] = mlp(x [T, H]), both X.
-  void forward(const Step& step, const void* x, void* out) const;
+  void forward(const Step& step, const void* x, float* out) const;
 
  private:
   int64_t hidden_size_ = 0;        // H

@@ -66,7 +66,7 @@ Moe::Moe(const ModelConfig& config, const std::string& prefix, WeightLoader& loa
   experts_ = loader.experts(views.gate, views.up, views.down, prefix + "experts");
 }
 
-void Moe::forward(const Step& step, const void* x, void* out) const {
+void Moe::forward(const Step& step, const void* x, float* out) const {
   Backend& backend = step.backend;
   Workspace& workspace = step.workspace;
   const int64_t stride = row_stride(router_->N);
@@ -89,7 +89,7 @@ void Moe::forward(const Step& step, const void* x, void* out) const {
                     .renormalize = moe_.norm_topk_prob,
                     .expert_ids = expert_ids,
                     .weights = expert_weights});
-  shared_expert_.forward(step, x, workspace.shared.data());
+  shared_expert_.forward(step, x, workspace.shared.as<float>());
   backend.moe({.T = step.T,
                .K = moe_.num_experts_per_tok,
                .x = x,
@@ -97,7 +97,7 @@ void Moe::forward(const Step& step, const void* x, void* out) const {
                .experts = experts_.get(),
                .expert_ids = expert_ids,
                .weights = expert_weights,
-               .shared = workspace.shared.data(),
+               .shared = workspace.shared.as<float>(),
                .shared_gate = router + moe_.num_experts,
                .shared_gate_stride = stride,
                .out = out});

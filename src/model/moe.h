@@ -20,7 +20,7 @@ class Moe {
   Moe(const ModelConfig& config, const std::string& prefix, WeightLoader& loader);
 
   // out [T, H] = moe(x [T, H]), both X.
-  void forward(const Step& step, const void* x, void* out) const;
+  void forward(const Step& step, const void* x, float* out) const;
 
  private:
   MoeConfig moe_;

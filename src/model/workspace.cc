@@ -27,19 +27,19 @@ std::array<Planned, 15> plan(const ModelConfig& config, DType compute_dtype,
   const int64_t E = config.moe ? config.moe->num_experts : 0;
   const int64_t K = config.moe ? config.moe->num_experts_per_tok : 0;
   const int64_t moe_rows = config.moe ? T : 0;
-  return {{{&Workspace::residual, T * H * x},
+  return {{{&Workspace::residual, T * H * 4},
            {&Workspace::normed, T * H * x},
-           {&Workspace::delta, T * H * x},
+           {&Workspace::delta, T * H * 4},
            {&Workspace::projected, T * projected * x},
            {&Workspace::convolved, T * row_stride(config.conv_channels()) * x},
            {&Workspace::core, T * row_stride(core) * x},
            {&Workspace::inner, T * row_stride(inner) * x},
-           {&Workspace::shared, moe_rows * H * x},
+           {&Workspace::shared, moe_rows * H * 4},
            {&Workspace::router, moe_rows * row_stride(E + 1) * 4},
            {&Workspace::expert_ids, moe_rows * K * 4},
            {&Workspace::expert_weights, moe_rows * K * 4},
-           {&Workspace::last_residual, R * H * x},
-           {&Workspace::last_delta, R * H * x},
+           {&Workspace::last_residual, R * H * 4},
+           {&Workspace::last_delta, R * H * 4},
            {&Workspace::last_normed, R * H * x},
            {&Workspace::logits, R * row_stride(config.vocab_size) * 4}}};
 }

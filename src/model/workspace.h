@@ -21,19 +21,19 @@ int64_t linear_projection_width(const ModelConfig& config);  // qkv | z | b | a
 int64_t full_projection_width(const ModelConfig& config);    // q and gate | k | v
 
 struct Workspace {
-  DeviceBuffer residual;        // [T, H] X
+  DeviceBuffer residual;        // [T, H] float32
   DeviceBuffer normed;          // [T, H] X, input of mixer and FFN
-  DeviceBuffer delta;           // [T, H] X, output of mixer and FFN
+  DeviceBuffer delta;           // [T, H] float32, output of mixer and FFN
   DeviceBuffer projected;       // [T, stride of the wider projection] X
   DeviceBuffer convolved;       // [T, C] X, then the gated norm's output
   DeviceBuffer core;            // [T, Hv dv or nh hd] X, output of delta rule or attention
   DeviceBuffer inner;           // [T, I of the dense or the shared MLP] X
-  DeviceBuffer shared;          // [T, H] X, output of the shared expert
+  DeviceBuffer shared;          // [T, H] float32, output of the shared expert
   DeviceBuffer router;          // [T, E + 1] float32, the last column the shared expert's gate
   DeviceBuffer expert_ids;      // [T, K] int32
   DeviceBuffer expert_weights;  // [T, K] float32
-  DeviceBuffer last_residual;   // [R, H] X, rows whose logits are wanted
-  DeviceBuffer last_delta;      // [R, H] X
+  DeviceBuffer last_residual;   // [R, H] float32, rows whose logits are wanted
+  DeviceBuffer last_delta;      // [R, H] float32
   DeviceBuffer last_normed;     // [R, H] X
   DeviceBuffer logits;          // [R, V] float32
 

@@ -1,5 +1,6 @@
 // Argument structs of the ops, one per op: raw pointers to backend memory, shapes beside them, and
-// scalars. X is the backend's compute dtype (float32 or bfloat16); strides count elements.
+// scalars. X is the backend's compute dtype (float32 or bfloat16); strides count elements. The
+// residual stream and everything that is added to it are float32 whatever X is.
 // The maths is defined by the text beside each struct and by ops/reference.
 #pragma once
 
@@ -14,7 +15,7 @@ struct EmbedArgs {  // out[t] = table[ids[t]]
   int64_t T = 0;
   const int32_t* ids = nullptr;  // [T], each in [0, V)
   const EmbeddingWeight* table = nullptr;
-  void* out = nullptr;  // [T, H] X
+  float* out = nullptr;  // [T, H]
 };
 
 struct LinearArgs {  // out = x Wᵀ, accumulated in float32 in an order that depends on K only
@@ -36,13 +37,13 @@ struct GateUpSiluArgs {  // out = silu(x Wgᵀ) * (x Wuᵀ); the product in floa
   int64_t out_stride = 0;
 };
 
-// residual += delta (in X; skipped if delta is null); out = rms(residual) * (1 + weight), in
-// float32.
+// residual += delta (skipped if delta is null); out = rms(residual) * (1 + weight), rounded once to
+// X.
 struct AddRmsNormArgs {
   int64_t T = 0;
   int64_t H = 0;
-  void* residual = nullptr;       // [T, H] X, updated
-  const void* delta = nullptr;    // [T, H] X or null
+  float* residual = nullptr;      // [T, H], updated
+  const float* delta = nullptr;   // [T, H] or null
   const float* weight = nullptr;  // [H]
   float eps = 1e-6F;
   void* out = nullptr;  // [T, H] X
@@ -159,8 +160,8 @@ struct MoeTopkArgs {
 };
 
 // out[t] = sum_k weights[t,k] * down_e(silu(gate_e x) * up_e x), experts in ascending id, float32
-// sum, plus sigmoid(shared_gate[t]) * shared[t]; rounded once to X. The product that enters down_e
-// is rounded to X, as gate_up_silu does; down_e's output is not.
+// sum, plus sigmoid(shared_gate[t]) * shared[t]. The product that enters down_e is rounded to X, as
+// gate_up_silu does.
 struct MoeArgs {
   int64_t T = 0;
   int32_t K = 0;
@@ -169,10 +170,10 @@ struct MoeArgs {
   const ExpertsWeight* experts = nullptr;
   const int32_t* expert_ids = nullptr;  // [T, K]
   const float* weights = nullptr;       // [T, K]
-  const void* shared = nullptr;         // [T, H] X: output of the shared expert
+  const float* shared = nullptr;        // [T, H] output of the shared expert
   const float* shared_gate = nullptr;   // [T], row stride shared_gate_stride; before the sigmoid
   int64_t shared_gate_stride = 0;
-  void* out = nullptr;  // [T, H] X
+  float* out = nullptr;  // [T, H]
 };
 
 }  // namespace deltaserve

@@ -71,8 +71,7 @@ std::vector<float> run_moe(CpuContext& context, const Experts& experts, const Ex
   const DType x_dtype = context.compute_dtype;
   const int64_t row = experts.H * dtype_size(x_dtype);
   const auto x = to_x(x_dtype, tokens.x);
-  const auto shared = to_x(x_dtype, tokens.shared);
-  std::vector<std::byte> out(static_cast<size_t>(T * row));
+  std::vector<float> out(static_cast<size_t>(T * experts.H));
   cpu_moe(context, {.T = T,
                     .K = experts.K,
                     .x = x.data() + first * row,
@@ -80,11 +79,11 @@ std::vector<float> run_moe(CpuContext& context, const Experts& experts, const Ex
                     .experts = &weight,
                     .expert_ids = tokens.ids.data() + first * experts.K,
                     .weights = tokens.weights.data() + first * experts.K,
-                    .shared = shared.data() + first * row,
+                    .shared = tokens.shared.data() + first * experts.H,
                     .shared_gate = tokens.shared_gate.data() + first,
                     .shared_gate_stride = 1,
                     .out = out.data()});
-  return from_x(x_dtype, out);
+  return out;
 }
 
 std::unique_ptr<ExpertsWeight> make_weight(CpuContext& context, const Experts& experts) {

@@ -34,14 +34,14 @@ struct NormResult {
 NormResult run_add_rms_norm(Backend& backend, int64_t T, int64_t H, bool with_delta) {
   const auto n = static_cast<size_t>(T * H);
   const DType x = backend.compute_dtype();
-  DeviceTensor residual(backend, x, random_values(n, 1, 3.0F));
-  DeviceTensor delta(backend, x, random_values(n, 2));
+  DeviceTensor residual(backend, DType::kF32, random_values(n, 1, 3.0F));
+  DeviceTensor delta(backend, DType::kF32, random_values(n, 2));
   DeviceTensor weight(backend, DType::kF32, random_values(static_cast<size_t>(H), 3, 0.2F));
   DeviceTensor out(backend, x, n);
   backend.add_rms_norm({.T = T,
                         .H = H,
-                        .residual = residual.data(),
-                        .delta = with_delta ? delta.data() : nullptr,
+                        .residual = residual.floats(),
+                        .delta = with_delta ? delta.floats() : nullptr,
                         .weight = weight.floats(),
                         .out = out.data()});
   return {residual.values(), out.values()};
@@ -67,12 +67,12 @@ TEST_P(RowOps, AddRmsNormRowDoesNotDependOnTheBatch) {
 TEST_P(RowOps, AddRmsNormKeepsNan) {
   std::vector<float> values = random_values(256, 1);
   values[77] = std::numeric_limits<float>::quiet_NaN();
-  DeviceTensor residual(*cpu_, x_, values);
+  DeviceTensor residual(*cpu_, DType::kF32, values);
   DeviceTensor weight(*cpu_, DType::kF32, random_values(256, 2));
   DeviceTensor out(*cpu_, x_, 256);
   cpu_->add_rms_norm({.T = 1,
                       .H = 256,
-                      .residual = residual.data(),
+                      .residual = residual.floats(),
                       .weight = weight.floats(),
                       .out = out.data()});
   for (const float value : out.values()) {

@@ -1,5 +1,5 @@
-// add_rms_norm: the residual sum, rounded to X, and its zero-centred RMS norm in one pass over the
-// row, which stays in L1 as float32 between the two.
+// add_rms_norm: the float32 residual sum and its zero-centred RMS norm, rounded to X, while the row
+// is in L1.
 #include "backends/cpu/row_ops.h"
 #include "backends/cpu/simd_targets.h"
 #include "backends/cpu/threads.h"
@@ -16,19 +16,14 @@ HWY_BEFORE_NAMESPACE();
 namespace deltaserve {
 namespace HWY_NAMESPACE {
 
-// row: H floats of scratch.
 template <typename X>
-HWY_INLINE void add_rms_norm_row(const AddRmsNormArgs& args, int64_t t, float* row) {
-  X* residual = static_cast<X*>(args.residual) + t * args.H;
+HWY_INLINE void add_rms_norm_row(const AddRmsNormArgs& args, int64_t t) {
+  float* row = args.residual + t * args.H;
   if (args.delta != nullptr) {
-    const X* delta = static_cast<const X*>(args.delta) + t * args.H;
+    const float* delta = args.delta + t * args.H;
     for_each_vector(args.H, [&](auto d, int64_t i) HWY_ATTR {
-      store_x(d, hn::Add(load_x(d, residual + i), load_x(d, delta + i)), residual + i);
-      hn::StoreU(load_x(d, residual + i), d, row + i);
+      hn::StoreU(hn::Add(hn::LoadU(d, row + i), hn::LoadU(d, delta + i)), d, row + i);
     });
-  } else {
-    for_each_vector(args.H, [&](auto d, int64_t i)
-                                HWY_ATTR { hn::StoreU(load_x(d, residual + i), d, row + i); });
   }
   const float mean = sum_of_squares(row, args.H) / static_cast<float>(args.H);
   const float scale = 1.0F / std::sqrt(mean + args.eps);
@@ -40,13 +35,12 @@ HWY_INLINE void add_rms_norm_row(const AddRmsNormArgs& args, int64_t t, float* r
   });
 }
 
-void add_rms_norm_rows(const AddRmsNormArgs& args, DType x_dtype, int64_t begin, int64_t end,
-                       float* row) {
+void add_rms_norm_rows(const AddRmsNormArgs& args, DType x_dtype, int64_t begin, int64_t end) {
   for (int64_t t = begin; t < end; ++t) {
     if (x_dtype == DType::kF32) {
-      add_rms_norm_row<float>(args, t, row);
+      add_rms_norm_row<float>(args, t);
     } else {
-      add_rms_norm_row<uint16_t>(args, t, row);
+      add_rms_norm_row<uint16_t>(args, t);
     }
   }
 }
@@ -59,12 +53,11 @@ HWY_AFTER_NAMESPACE();
 namespace deltaserve {
 
 void cpu_add_rms_norm(CpuContext& context, const AddRmsNormArgs& args) {
-  context.require_thread_scratch(static_cast<size_t>(args.H) * sizeof(float));
   const auto rows = DS_SIMD_FUNCTION(context.isa, add_rms_norm_rows);
   // A row of 1024 takes less than a microsecond, about what waking a thread costs.
   constexpr int64_t kGrain = 4;
-  parallel_for(context.threads, args.T, kGrain, [&](int64_t begin, int64_t end, int32_t thread) {
-    rows(args, context.compute_dtype, begin, end, context.thread_scratch<float>(thread));
+  parallel_for(context.threads, args.T, kGrain, [&](int64_t begin, int64_t end, int32_t) {
+    rows(args, context.compute_dtype, begin, end);
   });
 }
 

@@ -1,4 +1,4 @@
-// embed: rows of the mapped checkpoint table, converted to the compute dtype on the way.
+// embed: rows of the mapped checkpoint table, widened to float32 on the way.
 #include <cstring>
 #include <memory>
 
@@ -55,26 +55,12 @@ void cpu_embed(CpuContext& context, const EmbedArgs& args) {
   const CpuKernels& kernels = *context.kernels;
   const int64_t H = weight.H;
   const DType dtype = weight.table.dtype;
-  const bool to_bf16 = context.compute_dtype == DType::kBF16;
-  const auto width = static_cast<size_t>(H);
-  context.require_thread_scratch(width * sizeof(float));
-  parallel_for(context.threads, args.T, 16, [&](int64_t begin, int64_t end, int32_t thread) {
+  parallel_for(context.threads, args.T, 16, [&](int64_t begin, int64_t end, int32_t) {
     for (int64_t t = begin; t < end; ++t) {
       const int64_t id = args.ids[t];
       DS_CHECK(id >= 0 && id < weight.V, "token id outside the vocabulary");
-      const std::byte* row = weight.table.data + id * H * dtype_size(dtype);
-      if (!to_bf16) {
-        widen_row(kernels, dtype, row, H, static_cast<float*>(args.out) + t * H);
-        continue;
-      }
-      auto* out = static_cast<uint16_t*>(args.out) + t * H;
-      if (dtype == DType::kBF16) {
-        std::memcpy(out, row, width * sizeof(uint16_t));
-        continue;
-      }
-      auto* wide = context.thread_scratch<float>(thread);
-      widen_row(kernels, dtype, row, H, wide);
-      kernels.narrow(wide, H, out);
+      widen_row(kernels, dtype, weight.table.data + id * H * dtype_size(dtype), H,
+                args.out + t * H);
     }
   });
 }

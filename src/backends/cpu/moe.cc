@@ -127,7 +127,7 @@ class MoeBlock {
       team.barrier();
       const IndexRange share = team.share(tokens_);
       for (int64_t t = share.begin; t < share.end; ++t) {
-        combine(t, scratch);
+        combine(t);
       }
     });
   }
@@ -214,12 +214,11 @@ class MoeBlock {
                   });
   }
 
-  void combine(int64_t token, float* scratch) const {
+  void combine(int64_t token) const {
     const CpuKernels& kernels = *context_.kernels;
     const int64_t H = weight_.H;
     const int64_t row = first_ + token;
-    float* sum = scratch;
-    float* shared = scratch + H;
+    float* sum = args_.out + row * H;
     std::fill(sum, sum + H, 0.0F);
     for (int64_t j = 0; j < args_.K; ++j) {
       const int64_t pair = token * args_.K + j;
@@ -227,15 +226,7 @@ class MoeBlock {
                    args_.weights[first_ * args_.K + pair]);
     }
     const float gate = 1.0F / (1.0F + std::exp(-args_.shared_gate[row * args_.shared_gate_stride]));
-    if (context_.compute_dtype == DType::kF32) {
-      kernels.axpy(sum, static_cast<const float*>(args_.shared) + row * H, H, gate);
-      std::memcpy(static_cast<float*>(args_.out) + row * H, sum,
-                  static_cast<size_t>(H) * sizeof(float));
-      return;
-    }
-    kernels.widen(static_cast<const uint16_t*>(args_.shared) + row * H, H, shared);
-    kernels.axpy(sum, shared, H, gate);
-    kernels.narrow(sum, H, static_cast<uint16_t*>(args_.out) + row * H);
+    kernels.axpy(sum, args_.shared + row * H, H, gate);
   }
 
   const CpuContext& context_;
@@ -253,7 +244,7 @@ class MoeBlock {
 void cpu_moe(CpuContext& context, const MoeArgs& args) {
   const auto& weight = static_cast<const CpuExpertsWeight&>(*args.experts);
   const int64_t block = std::min(std::max<int64_t>(args.T, context.limits.max_tokens), kTokenBlock);
-  const int64_t row_floats = std::max<int64_t>(context.kernels->max_rows, 2) * weight.H;
+  const int64_t row_floats = context.kernels->max_rows * weight.H;
   context.require_thread_scratch(static_cast<size_t>(row_floats) * sizeof(float));
   context.require_shared_scratch(
       static_cast<size_t>(Workspace(nullptr, block, args.K, weight).bytes));

@@ -4,12 +4,12 @@
 
 namespace deltaserve::reference {
 
-void embed(DType x_dtype, const EmbedArgs& args) {
+void embed(const EmbedArgs& args) {
   const auto& table = static_cast<const ReferenceEmbedding&>(*args.table);
   for (int64_t t = 0; t < args.T; ++t) {
     for (int64_t i = 0; i < table.H; ++i) {
       const int64_t source = args.ids[t] * table.H + i;
-      store(x_dtype, args.out, t * table.H + i, table.values[static_cast<size_t>(source)]);
+      args.out[t * table.H + i] = table.values[static_cast<size_t>(source)];
     }
   }
 }

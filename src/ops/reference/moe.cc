@@ -33,10 +33,9 @@ void moe(DType x_dtype, const MoeArgs& args) {
     }
     const float shared_weight = sigmoid(args.shared_gate[t * args.shared_gate_stride]);
     for (int64_t i = 0; i < H; ++i) {
-      const float shared = load(x_dtype, args.shared, t * H + i);
-      store(x_dtype, args.out, t * H + i,
-            static_cast<float>(sum[static_cast<size_t>(i)] +
-                               static_cast<double>(shared_weight) * shared));
+      args.out[t * H + i] =
+          static_cast<float>(sum[static_cast<size_t>(i)] +
+                             static_cast<double>(shared_weight) * args.shared[t * H + i]);
     }
   }
 }

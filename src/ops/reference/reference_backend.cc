@@ -74,7 +74,7 @@ class ReferenceBackend final : public Backend {
   }
   Result<void> reserve(const StepLimits&) override { return {}; }
 
-  void embed(const EmbedArgs& args) override { reference::embed(x_, args); }
+  void embed(const EmbedArgs& args) override { reference::embed(args); }
   void linear(const LinearArgs& args) override { reference::linear(x_, args); }
   void gate_up_silu(const GateUpSiluArgs& args) override { reference::gate_up_silu(x_, args); }
   void add_rms_norm(const AddRmsNormArgs& args) override { reference::add_rms_norm(x_, args); }

@@ -1,6 +1,6 @@
-// The oracle: every op as plain loops in the order of its definition, one thread. Values are float32
-// and dot products are summed in float64, so that a difference is the other backend's error. Slow on
-// purpose; conformance tests compare every backend with it, and it with the goldens.
+// The oracle: every op as plain loops in the order of its definition, one thread. Values are
+// float32 and dot products are summed in float64, so that a difference is the other backend's
+// error. Slow on purpose; conformance tests compare every backend with it, and it with the goldens.
 #pragma once
 
 #include <memory>

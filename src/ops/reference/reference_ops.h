@@ -46,7 +46,7 @@ int64_t kv_index(int64_t slot, bool value, int64_t head, int64_t num_kv_heads, i
 // out[n] = sum over k of x[k] * weight[k * N + n], k ascending.
 void vector_times_matrix(const float* x, const float* weight, int64_t K, int64_t N, float* out);
 
-void embed(DType x_dtype, const EmbedArgs& args);
+void embed(const EmbedArgs& args);
 void linear(DType x_dtype, const LinearArgs& args);
 void gate_up_silu(DType x_dtype, const GateUpSiluArgs& args);
 void add_rms_norm(DType x_dtype, const AddRmsNormArgs& args);
