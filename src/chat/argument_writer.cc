@@ -18,7 +18,7 @@ bool may_become_null(std::string_view text) {
 
 }  // namespace
 
-void ArgumentWriter::begin(std::string_view key, const ArgumentTypes& types, OutputSink& sink) {
+void ArgumentWriter::begin(std::string_view key, const ArgumentTypes& types, EventSink& sink) {
   types_ = types;
   buffer_.clear();
   mode_ = types.is_plain_string()      ? Mode::kStream
@@ -31,7 +31,7 @@ void ArgumentWriter::begin(std::string_view key, const ArgumentTypes& types, Out
   sink.arguments(index_, head);
 }
 
-void ArgumentWriter::text(std::string_view text, OutputSink& sink) {
+void ArgumentWriter::text(std::string_view text, EventSink& sink) {
   if (mode_ == Mode::kStream) {
     sink.arguments(index_, escaped(text));
     return;
@@ -44,11 +44,11 @@ void ArgumentWriter::text(std::string_view text, OutputSink& sink) {
   }
 }
 
-void ArgumentWriter::end(OutputSink& sink) {
+void ArgumentWriter::end(EventSink& sink) {
   sink.arguments(index_, mode_ == Mode::kStream ? "\"" : argument_json(buffer_, types_));
 }
 
-void ArgumentWriter::close(OutputSink& sink) {
+void ArgumentWriter::close(EventSink& sink) {
   sink.arguments(index_, empty_ ? "{}" : "}");
 }
 

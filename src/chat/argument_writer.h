@@ -15,10 +15,10 @@ class ArgumentWriter {
  public:
   explicit ArgumentWriter(int32_t index) : index_(index) {}
 
-  void begin(std::string_view key, const ArgumentTypes& types, OutputSink& sink);
-  void text(std::string_view text, OutputSink& sink);
-  void end(OutputSink& sink);    // of the argument
-  void close(OutputSink& sink);  // of the object
+  void begin(std::string_view key, const ArgumentTypes& types, EventSink& sink);
+  void text(std::string_view text, EventSink& sink);
+  void end(EventSink& sink);    // of the argument
+  void close(EventSink& sink);  // of the object
 
  private:
   enum class Mode : uint8_t { kStream, kNullOrStream, kBuffer };

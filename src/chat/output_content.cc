@@ -42,12 +42,12 @@ Junk match_junk(std::string_view text) {
 
 }  // namespace
 
-void ContentParser::push(std::string_view bytes, OutputSink& sink) {
+void ContentParser::push(std::string_view bytes, EventSink& sink) {
   held_ += bytes;
   run(std::nullopt, sink);
 }
 
-void ContentParser::finish(OutputEnd end, OutputSink& sink) {
+void ContentParser::finish(OutputEnd end, EventSink& sink) {
   run(end, sink);
   const bool in_call = awaiting_call_ || call_ != nullptr;
   if (call_ != nullptr) call_->consume({}, end, sink);
@@ -56,7 +56,7 @@ void ContentParser::finish(OutputEnd end, OutputSink& sink) {
   space_.clear();
 }
 
-void ContentParser::run(std::optional<OutputEnd> end, OutputSink& sink) {
+void ContentParser::run(std::optional<OutputEnd> end, EventSink& sink) {
   size_t used = 0;
   while (used < held_.size()) {
     const Taken taken = consume(std::string_view(held_).substr(used), end, sink);
@@ -67,7 +67,7 @@ void ContentParser::run(std::optional<OutputEnd> end, OutputSink& sink) {
 }
 
 ContentParser::Taken ContentParser::consume(std::string_view input, std::optional<OutputEnd> end,
-                                            OutputSink& sink) {
+                                            EventSink& sink) {
   if (call_ != nullptr) return consume_call(input, end, sink);
   if (awaiting_call_) return consume_call_head(input, end, sink);
   if (control::is_control(input[0])) return consume_control(input[0], sink);
@@ -75,7 +75,7 @@ ContentParser::Taken ContentParser::consume(std::string_view input, std::optiona
 }
 
 ContentParser::Taken ContentParser::consume_text(std::string_view input,
-                                                 std::optional<OutputEnd> end, OutputSink& sink) {
+                                                 std::optional<OutputEnd> end, EventSink& sink) {
   if (const size_t blanks = count_spaces(input); blanks > 0) {
     space_ += input.substr(0, blanks);
     if (!has_tools() && started_) emit({}, sink);
@@ -110,7 +110,7 @@ ContentParser::Taken ContentParser::consume_tag(std::string_view input,
   return junk.match == Match::kYes ? junk.length : 0;
 }
 
-ContentParser::Taken ContentParser::consume_control(char c, OutputSink& sink) {
+ContentParser::Taken ContentParser::consume_control(char c, EventSink& sink) {
   const bool of_call = c == control::kToolCallOpen || c == control::kToolCallClose;
   if (of_call && has_tools()) {
     awaiting_call_ = c == control::kToolCallOpen;
@@ -127,7 +127,7 @@ ContentParser::Taken ContentParser::consume_control(char c, OutputSink& sink) {
 // Behind `<tool_call>`, or at a bare `<function=`. What is no call goes on as text.
 ContentParser::Taken ContentParser::consume_call_head(std::string_view input,
                                                       std::optional<OutputEnd> end,
-                                                      OutputSink& sink) {
+                                                      EventSink& sink) {
   if (const size_t blanks = count_spaces(input); blanks > 0) return blanks;
   size_t taken = 0;
   if (format_ == ToolCallFormat::kJson) {
@@ -152,7 +152,7 @@ ContentParser::Taken ContentParser::consume_call_head(std::string_view input,
 }
 
 ContentParser::Taken ContentParser::consume_call(std::string_view input,
-                                                 std::optional<OutputEnd> end, OutputSink& sink) {
+                                                 std::optional<OutputEnd> end, EventSink& sink) {
   const size_t taken = call_->consume(input, end, sink);
   if (!call_->done()) return taken == 0 ? std::nullopt : Taken(taken);
   const std::string rejected = call_->rejected();
@@ -179,7 +179,7 @@ Match ContentParser::match_bare_call(std::string_view input) const {
   return best;
 }
 
-void ContentParser::emit(std::string_view text, OutputSink& sink) {
+void ContentParser::emit(std::string_view text, EventSink& sink) {
   if (!started_ && (strip_newlines_ || num_calls_ > 0)) {
     space_.erase(0, std::min(space_.size(), space_.find_first_not_of('\n')));
   }

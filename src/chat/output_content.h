@@ -29,24 +29,24 @@ class ContentParser {
   void after_thought() { strip_newlines_ = true; }
 
   // Bytes with control bytes (output_control.h).
-  void push(std::string_view bytes, OutputSink& sink);
-  void finish(OutputEnd end, OutputSink& sink);
+  void push(std::string_view bytes, EventSink& sink);
+  void finish(OutputEnd end, EventSink& sink);
 
  private:
-  void run(std::optional<OutputEnd> end, OutputSink& sink);
+  void run(std::optional<OutputEnd> end, EventSink& sink);
 
   // Each returns how many bytes it took, possibly none where only the state changed; nothing if it
   // has to see more.
   using Taken = std::optional<size_t>;
-  Taken consume(std::string_view input, std::optional<OutputEnd> end, OutputSink& sink);
-  Taken consume_text(std::string_view input, std::optional<OutputEnd> end, OutputSink& sink);
+  Taken consume(std::string_view input, std::optional<OutputEnd> end, EventSink& sink);
+  Taken consume_text(std::string_view input, std::optional<OutputEnd> end, EventSink& sink);
   Taken consume_tag(std::string_view input, std::optional<OutputEnd> end);
-  Taken consume_control(char c, OutputSink& sink);
-  Taken consume_call_head(std::string_view input, std::optional<OutputEnd> end, OutputSink& sink);
-  Taken consume_call(std::string_view input, std::optional<OutputEnd> end, OutputSink& sink);
+  Taken consume_control(char c, EventSink& sink);
+  Taken consume_call_head(std::string_view input, std::optional<OutputEnd> end, EventSink& sink);
+  Taken consume_call(std::string_view input, std::optional<OutputEnd> end, EventSink& sink);
   bool at_line_start() const;
   Match match_bare_call(std::string_view input) const;
-  void emit(std::string_view text, OutputSink& sink);
+  void emit(std::string_view text, EventSink& sink);
   bool has_tools() const { return format_ != ToolCallFormat::kNone; }
 
   ToolCallFormat format_;

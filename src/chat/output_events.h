@@ -29,9 +29,9 @@ struct OutputEvent {
 enum class OutputEnd : uint8_t { kStop, kLength };
 
 // Collects events; text of one kind that follows itself is one event.
-class OutputSink {
+class EventSink {
  public:
-  explicit OutputSink(std::vector<OutputEvent>& events) : events_(&events) {}
+  explicit EventSink(std::vector<OutputEvent>& events) : events_(&events) {}
 
   void reasoning(std::string_view text) { add(OutputEvent::Kind::kReasoning, 0, text); }
   void content(std::string_view text) { add(OutputEvent::Kind::kContent, 0, text); }

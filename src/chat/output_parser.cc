@@ -30,7 +30,7 @@ OutputParser::OutputParser(OutputOptions options, ToolIdGenerator ids)
 
 std::vector<OutputEvent> OutputParser::push_text(std::string_view text) {
   std::vector<OutputEvent> events;
-  OutputSink sink(events);
+  EventSink sink(events);
   bytes_.clear();
   control::append_text(text, bytes_);
   splitter_.push(bytes_, sink);
@@ -39,7 +39,7 @@ std::vector<OutputEvent> OutputParser::push_text(std::string_view text) {
 
 std::vector<OutputEvent> OutputParser::push_control(ControlToken token) {
   std::vector<OutputEvent> events;
-  OutputSink sink(events);
+  EventSink sink(events);
   const char byte = control::to_byte(token);
   splitter_.push({&byte, 1}, sink);
   return events;
@@ -47,7 +47,7 @@ std::vector<OutputEvent> OutputParser::push_control(ControlToken token) {
 
 std::vector<OutputEvent> OutputParser::finish(OutputEnd end) {
   std::vector<OutputEvent> events;
-  OutputSink sink(events);
+  EventSink sink(events);
   splitter_.finish(end, sink);
   return events;
 }

@@ -31,11 +31,11 @@ ReasoningSplitter::ReasoningSplitter(OutputStart start, ToolCallFormat format, c
   if (start == OutputStart::kAfterThought) content_->after_thought();
 }
 
-void ReasoningSplitter::push(std::string_view bytes, OutputSink& sink) {
+void ReasoningSplitter::push(std::string_view bytes, EventSink& sink) {
   while (!bytes.empty()) bytes.remove_prefix(take(bytes, sink));
 }
 
-void ReasoningSplitter::finish(OutputEnd end, OutputSink& sink) {
+void ReasoningSplitter::finish(OutputEnd end, EventSink& sink) {
   if (state_ == State::kCallInThought) {
     if (recover_call(sink)) return;
     give_up_call(sink);
@@ -44,7 +44,7 @@ void ReasoningSplitter::finish(OutputEnd end, OutputSink& sink) {
   content_->finish(end, sink);
 }
 
-size_t ReasoningSplitter::take(std::string_view input, OutputSink& sink) {
+size_t ReasoningSplitter::take(std::string_view input, EventSink& sink) {
   switch (state_) {
     case State::kBefore:
       return take_before(input, sink);
@@ -60,7 +60,7 @@ size_t ReasoningSplitter::take(std::string_view input, OutputSink& sink) {
 }
 
 // Nothing but blanks has come yet, so a thought may begin.
-size_t ReasoningSplitter::take_before(std::string_view input, OutputSink& sink) {
+size_t ReasoningSplitter::take_before(std::string_view input, EventSink& sink) {
   if (const size_t blanks = count_spaces(input); blanks > 0) {
     space_ += input.substr(0, blanks);
     return blanks;
@@ -79,7 +79,7 @@ size_t ReasoningSplitter::take_before(std::string_view input, OutputSink& sink) 
   return 0;
 }
 
-size_t ReasoningSplitter::take_thought(std::string_view input, OutputSink& sink) {
+size_t ReasoningSplitter::take_thought(std::string_view input, EventSink& sink) {
   if (const size_t blanks = count_spaces(input); blanks > 0) {
     space_ += input.substr(0, blanks);
     return blanks;
@@ -103,7 +103,7 @@ size_t ReasoningSplitter::take_thought(std::string_view input, OutputSink& sink)
   return n;
 }
 
-size_t ReasoningSplitter::take_call(char c, OutputSink& sink) {
+size_t ReasoningSplitter::take_call(char c, EventSink& sink) {
   if (c == control::kThinkClose) {
     give_up_call(sink);
     return 0;
@@ -137,7 +137,7 @@ bool ReasoningSplitter::may_be_call() {
   return head.match == Match::kPartial || (head_decided_ && tools_->find(head.name) != nullptr);
 }
 
-void ReasoningSplitter::give_up_call(OutputSink& sink) {
+void ReasoningSplitter::give_up_call(EventSink& sink) {
   state_ = State::kThought;
   const std::string text = control::expand(call_);
   call_.clear();
@@ -147,10 +147,10 @@ void ReasoningSplitter::give_up_call(OutputSink& sink) {
 }
 
 // At the end of the text: all of `call_` as calls.
-bool ReasoningSplitter::recover_call(OutputSink& sink) const {
+bool ReasoningSplitter::recover_call(EventSink& sink) const {
   if (!call_closed_) return false;
   std::vector<OutputEvent> events;
-  OutputSink trial(events);
+  EventSink trial(events);
   ContentParser parser(format_, *tools_, *ids_);
   parser.push(call_, trial);
   parser.finish(OutputEnd::kStop, trial);
@@ -168,7 +168,7 @@ bool ReasoningSplitter::recover_call(OutputSink& sink) const {
   return true;
 }
 
-void ReasoningSplitter::emit(std::string_view text, OutputSink& sink) {
+void ReasoningSplitter::emit(std::string_view text, EventSink& sink) {
   if (thought_begun_) sink.reasoning(space_);
   sink.reasoning(text);
   space_.clear();

@@ -27,20 +27,20 @@ class ReasoningSplitter {
   ReasoningSplitter(OutputStart start, ToolCallFormat format, const ToolSet& tools,
                     const ToolIdGenerator& ids, ContentParser& content);
 
-  void push(std::string_view bytes, OutputSink& sink);
-  void finish(OutputEnd end, OutputSink& sink);
+  void push(std::string_view bytes, EventSink& sink);
+  void finish(OutputEnd end, EventSink& sink);
 
  private:
   enum class State : uint8_t { kBefore, kThought, kCallInThought, kContent };
 
-  size_t take(std::string_view input, OutputSink& sink);
-  size_t take_before(std::string_view input, OutputSink& sink);
-  size_t take_thought(std::string_view input, OutputSink& sink);
-  size_t take_call(char c, OutputSink& sink);
-  void emit(std::string_view text, OutputSink& sink);
+  size_t take(std::string_view input, EventSink& sink);
+  size_t take_before(std::string_view input, EventSink& sink);
+  size_t take_thought(std::string_view input, EventSink& sink);
+  size_t take_call(char c, EventSink& sink);
+  void emit(std::string_view text, EventSink& sink);
   void end_thought();
-  void give_up_call(OutputSink& sink);
-  bool recover_call(OutputSink& sink) const;
+  void give_up_call(EventSink& sink);
+  bool recover_call(EventSink& sink) const;
   bool may_be_call();
 
   State state_;

@@ -96,7 +96,7 @@ void JsonToolCall::Nesting::follow(char c) {
 }
 
 size_t JsonToolCall::consume(std::string_view input, std::optional<OutputEnd> end,
-                             OutputSink& sink) {
+                             EventSink& sink) {
   if (input.empty()) {
     if (end && (state_ == State::kHead || state_ == State::kWhole)) finish_whole(sink);
     return 0;
@@ -116,7 +116,7 @@ size_t JsonToolCall::consume(std::string_view input, std::optional<OutputEnd> en
   return 1;
 }
 
-size_t JsonToolCall::take_head(char c, OutputSink& sink) {
+size_t JsonToolCall::take_head(char c, EventSink& sink) {
   if (control::is_control(c)) {
     state_ = State::kWhole;
     return take_whole(c, sink);
@@ -135,7 +135,7 @@ size_t JsonToolCall::take_head(char c, OutputSink& sink) {
   return 1;
 }
 
-size_t JsonToolCall::take_whole(char c, OutputSink& sink) {
+size_t JsonToolCall::take_whole(char c, EventSink& sink) {
   if (c == control::kToolCallClose && !nesting_.in_string) {
     if (!finish_whole(sink)) rejected_ = head_;
     done_ = true;
@@ -150,7 +150,7 @@ size_t JsonToolCall::take_whole(char c, OutputSink& sink) {
   return 1;
 }
 
-size_t JsonToolCall::take_argument(char c, OutputSink& sink) {
+size_t JsonToolCall::take_argument(char c, EventSink& sink) {
   if (control::is_control(c)) {
     if (nesting_.in_string) {
       write_argument(control::literal(c), sink);
@@ -190,7 +190,7 @@ size_t JsonToolCall::take_tail(char c) {
   return 1;
 }
 
-void JsonToolCall::write_argument(std::string_view text, OutputSink& sink) {
+void JsonToolCall::write_argument(std::string_view text, EventSink& sink) {
   boost::system::error_code error;
   validity_.write(text.data(), text.size(), error);
   if (error) {
@@ -200,7 +200,7 @@ void JsonToolCall::write_argument(std::string_view text, OutputSink& sink) {
   }
 }
 
-bool JsonToolCall::finish_whole(OutputSink& sink) {
+bool JsonToolCall::finish_whole(EventSink& sink) {
   const auto value = json::parse(head_);
   if (!value || !value->is_object()) return false;
   const json::Object& call = value->get_object();
@@ -215,7 +215,7 @@ bool JsonToolCall::finish_whole(OutputSink& sink) {
   return true;
 }
 
-void JsonToolCall::begin(std::string_view name, OutputSink& sink) {
+void JsonToolCall::begin(std::string_view name, EventSink& sink) {
   sink.begin_call(index_, ids_->next(), std::string(name));
 }
 

@@ -16,19 +16,19 @@ class JsonToolCall : public ToolCallParser {
   // `ids` gives the call's id once it turns out to be one; it must outlive this.
   JsonToolCall(int32_t index, ToolIdGenerator& ids);
 
-  size_t consume(std::string_view input, std::optional<OutputEnd> end, OutputSink& sink) override;
+  size_t consume(std::string_view input, std::optional<OutputEnd> end, EventSink& sink) override;
 
  private:
   enum class State : uint8_t { kHead, kWhole, kArguments, kBroken, kTail };
 
-  size_t take_head(char c, OutputSink& sink);
-  size_t take_whole(char c, OutputSink& sink);
-  size_t take_argument(char c, OutputSink& sink);
+  size_t take_head(char c, EventSink& sink);
+  size_t take_whole(char c, EventSink& sink);
+  size_t take_argument(char c, EventSink& sink);
   size_t take_broken(char c);
   size_t take_tail(char c);
-  void write_argument(std::string_view text, OutputSink& sink);
-  bool finish_whole(OutputSink& sink);  // false: it is no call
-  void begin(std::string_view name, OutputSink& sink);
+  void write_argument(std::string_view text, EventSink& sink);
+  bool finish_whole(EventSink& sink);  // false: it is no call
+  void begin(std::string_view name, EventSink& sink);
 
   // Follows strings and nesting; call with every character of the object.
   struct Nesting {

@@ -31,8 +31,7 @@ class ToolCallParser {
   // Takes bytes (with control bytes, output_control.h) off the front of `input` and returns how
   // many; the caller offers the rest again, with more behind it. With `end` no more will come and
   // all that is left is taken.
-  virtual size_t consume(std::string_view input, std::optional<OutputEnd> end,
-                         OutputSink& sink) = 0;
+  virtual size_t consume(std::string_view input, std::optional<OutputEnd> end, EventSink& sink) = 0;
 
   bool done() const { return done_; }
 

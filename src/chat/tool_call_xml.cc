@@ -68,13 +68,12 @@ XmlCallHead match_xml_call(std::string_view text) {
   return {tag.match, tag.name, tag.length};
 }
 
-size_t XmlToolCall::consume(std::string_view input, std::optional<OutputEnd> end,
-                            OutputSink& sink) {
+size_t XmlToolCall::consume(std::string_view input, std::optional<OutputEnd> end, EventSink& sink) {
   return in_value_ ? consume_value(input, end, sink) : consume_between(input, end, sink);
 }
 
 size_t XmlToolCall::consume_between(std::string_view input, std::optional<OutputEnd> end,
-                                    OutputSink& sink) {
+                                    EventSink& sink) {
   if (input.empty()) {
     if (end == OutputEnd::kStop) end_call(sink);
     return 0;
@@ -89,7 +88,7 @@ size_t XmlToolCall::consume_between(std::string_view input, std::optional<Output
 }
 
 size_t XmlToolCall::consume_tag(std::string_view input, std::optional<OutputEnd> end,
-                                OutputSink& sink) {
+                                EventSink& sink) {
   const Tag parameter = match_tag(input, kParameter);
   if (parameter.match == Match::kYes) {
     begin_value(parameter.name, sink);
@@ -106,7 +105,7 @@ size_t XmlToolCall::consume_tag(std::string_view input, std::optional<OutputEnd>
 }
 
 size_t XmlToolCall::consume_value(std::string_view input, std::optional<OutputEnd> end,
-                                  OutputSink& sink) {
+                                  EventSink& sink) {
   if (input.empty()) return 0;
   if (skip_newline_) {
     skip_newline_ = false;
@@ -174,7 +173,7 @@ Match XmlToolCall::match_next_parameter(std::string_view text) const {
   return best;
 }
 
-void XmlToolCall::begin_value(std::string_view key, OutputSink& sink) {
+void XmlToolCall::begin_value(std::string_view key, EventSink& sink) {
   arguments_.begin(key, tool_ == nullptr ? ArgumentTypes::only_string() : tool_->types(key), sink);
   seen_.emplace(key);
   in_value_ = true;
@@ -182,7 +181,7 @@ void XmlToolCall::begin_value(std::string_view key, OutputSink& sink) {
   line_start_ = true;
 }
 
-void XmlToolCall::end_call(OutputSink& sink) {
+void XmlToolCall::end_call(EventSink& sink) {
   arguments_.close(sink);
   sink.end_call(index_);
   done_ = true;

@@ -19,7 +19,7 @@ class XmlToolCall : public ToolCallParser {
   XmlToolCall(int32_t index, const DeclaredTool* tool)
       : index_(index), tool_(tool), arguments_(index) {}
 
-  size_t consume(std::string_view input, std::optional<OutputEnd> end, OutputSink& sink) override;
+  size_t consume(std::string_view input, std::optional<OutputEnd> end, EventSink& sink) override;
 
  private:
   struct ValueEnd {
@@ -27,13 +27,13 @@ class XmlToolCall : public ToolCallParser {
     size_t length = 0;  // bytes that belong to the end: a newline and the tag, if there is one
   };
 
-  size_t consume_between(std::string_view input, std::optional<OutputEnd> end, OutputSink& sink);
-  size_t consume_tag(std::string_view input, std::optional<OutputEnd> end, OutputSink& sink);
-  size_t consume_value(std::string_view input, std::optional<OutputEnd> end, OutputSink& sink);
+  size_t consume_between(std::string_view input, std::optional<OutputEnd> end, EventSink& sink);
+  size_t consume_tag(std::string_view input, std::optional<OutputEnd> end, EventSink& sink);
+  size_t consume_value(std::string_view input, std::optional<OutputEnd> end, EventSink& sink);
   ValueEnd find_value_end(std::string_view text, std::optional<OutputEnd> end) const;
   Match match_next_parameter(std::string_view text) const;
-  void begin_value(std::string_view key, OutputSink& sink);
-  void end_call(OutputSink& sink);
+  void begin_value(std::string_view key, EventSink& sink);
+  void end_call(EventSink& sink);
 
   int32_t index_;
   const DeclaredTool* tool_;
