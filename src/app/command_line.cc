@@ -11,6 +11,8 @@
 #include "app/doctor_command.h"
 #include "app/generate_command.h"
 #include "app/make_model_command.h"
+#include "app/parse_command.h"
+#include "app/render_command.h"
 #include "app/serve_command.h"
 #include "app/verify_command.h"
 
@@ -130,6 +132,40 @@ void add_make_model(CLI::App& app, int& exit_code) {
   run_with(command, options, run_make_model, exit_code);
 }
 
+void add_render(CLI::App& app, int& exit_code) {
+  CLI::App& command = add_command(app, "render", "Print the prompt that a chat request becomes",
+                                  "  deltaserve render models/tiny < request.json\n"
+                                  "  deltaserve render models/tiny --json < request.json");
+  auto options = std::make_shared<RenderOptions>();
+  command.add_option("model", options->directory, "Checkpoint directory")
+      ->required()
+      ->check(CLI::ExistingDirectory);
+  command.add_flag("--json", options->json, "Print JSON");
+  run_with(command, options, run_render, exit_code);
+}
+
+void add_parse(CLI::App& app, int& exit_code) {
+  CLI::App& command =
+      add_command(app, "parse", "Parse a model's raw text into an assistant message",
+                  "  deltaserve parse models/tiny --thinking on < text\n"
+                  "  deltaserve parse models/tiny --tools tools.json --pieces --stream < pieces");
+  auto options = std::make_shared<ParseCommandOptions>();
+  command.add_option("model", options->directory, "Checkpoint directory")
+      ->required()
+      ->check(CLI::ExistingDirectory);
+  command.add_option("--tools", options->tools, "File with the request's tools");
+  command
+      .add_option("--thinking", options->thinking,
+                  "Whether the prompt opened a thought, default as the template does")
+      ->check(CLI::IsMember({"on", "off"}));
+  command.add_option("--finish", options->finish, "Why the text is over")
+      ->check(CLI::IsMember({"stop", "length"}))
+      ->capture_default_str();
+  command.add_flag("--pieces", options->pieces, "The input is a JSON array of strings");
+  command.add_flag("--stream", options->stream, "Print every delta");
+  run_with(command, options, run_parse, exit_code);
+}
+
 void add_doctor(CLI::App& app, int& exit_code) {
   CLI::App& command =
       add_command(app, "doctor", "Show the machine, the memory plan and the kernels",
@@ -155,6 +191,8 @@ int run_command_line(int argc, char** argv) {
   add_verify(app, exit_code);
   add_bench(app, exit_code);
   add_make_model(app, exit_code);
+  add_render(app, exit_code);
+  add_parse(app, exit_code);
   add_doctor(app, exit_code);
   try {
     app.parse(argc, argv);
