@@ -38,15 +38,19 @@ void copy_entry(Backend& backend, const DeviceBuffer& buffer, int64_t from, int6
 
 }  // namespace
 
+CacheShape cache_shape(const ModelConfig& config) {
+  return {.num_kv_heads = config.num_key_value_heads,
+          .head_dim = config.head_dim,
+          .num_v_heads = config.linear_num_value_heads,
+          .dk = config.linear_key_head_dim,
+          .dv = config.linear_value_head_dim};
+}
+
 CacheBuffers::CacheBuffers(const ModelConfig& config, Backend& backend)
     : backend_(&backend),
       num_full_layers_(config.num_full_layers()),
       num_linear_layers_(config.num_linear_layers()) {
-  const CacheShape shape = {.num_kv_heads = config.num_key_value_heads,
-                            .head_dim = config.head_dim,
-                            .num_v_heads = config.linear_num_value_heads,
-                            .dk = config.linear_key_head_dim,
-                            .dv = config.linear_value_head_dim};
+  const CacheShape shape = cache_shape(config);
   layer_block_bytes_ = backend.kv_block_bytes(shape);
   layer_recurrent_bytes_ = backend.recurrent_state_bytes(shape);
   layer_conv_bytes_ = kConvHistory * config.conv_channels() * int64_t{sizeof(float)};

@@ -12,6 +12,9 @@
 
 namespace deltaserve {
 
+// What a backend needs to know of a model to lay out its caches.
+CacheShape cache_shape(const ModelConfig& config);
+
 class CacheBuffers {
  public:
   CacheBuffers() = default;

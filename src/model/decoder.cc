@@ -231,6 +231,9 @@ Result<std::unique_ptr<Model>> load_model(const Checkpoint& checkpoint, Backend&
   if (!config) {
     return std::unexpected(std::move(config.error()));
   }
+  if (Result<void> checked = backend.check_shape(cache_shape(*config)); !checked) {
+    return std::unexpected(std::move(checked.error()));
+  }
   WeightLoader loader(checkpoint, backend, on_progress);
   auto decoder = std::make_unique<Decoder>(*config, backend, loader);
   Result<void> finished = loader.finish(*config);

@@ -70,6 +70,9 @@ class Backend {
   // The view must stay valid.
   virtual Result<std::unique_ptr<EmbeddingWeight>> make_embedding(const TensorView& table) = 0;
 
+  // Errors: head sizes that no kernel here serves. Asked once, before weights are loaded.
+  virtual Result<void> check_shape(const CacheShape& shape) const = 0;
+
   // Bytes of one KV block of one layer and of one state slot of one layer, in the backend's layout.
   virtual int64_t kv_block_bytes(const CacheShape& shape) const = 0;
   virtual int64_t recurrent_state_bytes(const CacheShape& shape) const = 0;

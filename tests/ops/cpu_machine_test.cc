@@ -162,6 +162,14 @@ TEST_P(CpuVectors, SumsOfAnyLength) {
   }
 }
 
+TEST(CpuShapes, HeadSizesWithoutAKernelAreRefused) {
+  const auto backend = make_cpu_backend({}).value();
+  EXPECT_TRUE(backend->check_shape({.num_kv_heads = 2, .head_dim = 256}).has_value());
+  const auto refused = backend->check_shape({.num_kv_heads = 2, .head_dim = 40});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().param, "head_dim");
+}
+
 TEST_P(CpuVectors, EmbedConvertsRowsOfAnyDtype) {
   const int64_t V = 9;
   const int64_t H = 21;

@@ -56,6 +56,9 @@ class CpuBackend final : public Backend {
     return make_cpu_embedding(table);
   }
 
+  Result<void> check_shape(const CacheShape& shape) const override {
+    return check_cpu_attention_shape(shape);
+  }
   int64_t kv_block_bytes(const CacheShape& shape) const override {
     return cpu_kv_block_bytes(context_.compute_dtype, shape);
   }

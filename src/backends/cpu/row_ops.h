@@ -15,6 +15,9 @@ void cpu_gated_rms_norm(CpuContext& context, const GatedRmsNormArgs& args);
 void cpu_moe_topk(CpuContext& context, const MoeTopkArgs& args);
 void cpu_sample(CpuContext& context, const SampleArgs& args);
 
+// Errors: a head size that attention does not serve.
+Result<void> check_cpu_attention_shape(const CacheShape& shape);
+
 // Bytes of one KV block (kBlockSize tokens) of one layer.
 int64_t cpu_kv_block_bytes(DType compute_dtype, const CacheShape& shape);
 

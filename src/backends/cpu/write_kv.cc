@@ -1,4 +1,6 @@
 // write_kv: scatters the step's K and V rows into the paged cache (kv_layout.h). Pure moves of X.
+#include <string>
+
 #include "backends/cpu/kv_layout.h"
 #include "backends/cpu/row_ops.h"
 #include "backends/cpu/threads.h"
@@ -27,6 +29,16 @@ void write_token(const WriteKvArgs& args, int64_t t) {
 }
 
 }  // namespace
+
+Result<void> check_cpu_attention_shape(const CacheShape& shape) {
+  if (shape.head_dim % kValueSlice != 0) {
+    return invalid("the CPU backend serves attention heads of multiples of " +
+                       std::to_string(kValueSlice) + ", not head_dim " +
+                       std::to_string(shape.head_dim),
+                   "head_dim");
+  }
+  return {};
+}
 
 int64_t cpu_kv_block_bytes(DType compute_dtype, const CacheShape& shape) {
   return shape.num_kv_heads * 2 * kv_head_elements(shape.head_dim) * dtype_size(compute_dtype);

@@ -66,6 +66,7 @@ class ReferenceBackend final : public Backend {
     return reference::make_embedding(x_, table);
   }
 
+  Result<void> check_shape(const CacheShape&) const override { return {}; }
   int64_t kv_block_bytes(const CacheShape& shape) const override {
     return int64_t{2} * shape.num_kv_heads * kBlockSize * shape.head_dim * dtype_size(x_);
   }
