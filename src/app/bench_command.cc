@@ -134,6 +134,7 @@ int run_bench(const BenchOptions& options) {
   if (!allocated) return report_failure(allocated.error());
 
   std::vector<BenchRow> rows;
+  rows.reserve(options.prompt_lens.size() + options.batch_sizes.size());
   for (const int64_t length : options.prompt_lens) {
     rows.push_back(bench_prefill(model, options, length, max_model_len));
   }
