@@ -24,7 +24,8 @@ bool is_index(const std::optional<Value>& part) {
 SliceIndices slice_indices(const SliceParts& parts, int64_t size) {
   Int step = 1;
   if (parts.step && !parts.step->is_none()) {
-    step = parts.step->as_int();
+    // A stride beyond the sequence takes one item at most, so it can be cut to 64 bits.
+    step = std::clamp(parts.step->as_int(), -Int{size} - 1, Int{size} + 1);
   }
   if (step == 0) {
     fail_type("slice step cannot be zero");
@@ -43,10 +44,7 @@ SliceIndices slice_indices(const SliceParts& parts, int64_t size) {
   const Int span = step > 0 ? stop - start : start - stop;
   const Int stride = step > 0 ? step : -step;
   const Int count = span <= 0 ? 0 : (span + stride - 1) / stride;
-  // A stride beyond the sequence takes one item at most, so it can be cut to 64 bits.
-  const Int near_step = std::clamp(step, -Int{size} - 1, Int{size} + 1);
-  return {static_cast<int64_t>(start), static_cast<int64_t>(near_step),
-          static_cast<int64_t>(count)};
+  return {static_cast<int64_t>(start), static_cast<int64_t>(step), static_cast<int64_t>(count)};
 }
 
 Value slice_string(Runtime& runtime, const StringObject& string, const SliceParts& parts) {
