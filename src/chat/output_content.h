@@ -20,7 +20,7 @@ class ContentParser {
  public:
   // `tools` must outlive this. With kNone tags of calls are text.
   ContentParser(ToolCallFormat format, const ToolSet& tools, ToolIdGenerator ids)
-      : format_(format), tools_(&tools), ids_(std::move(ids)) {}
+      : format_(format), tools_(&tools), ids_(ids) {}
 
   ContentParser(const ContentParser&) = delete;
   ContentParser& operator=(const ContentParser&) = delete;

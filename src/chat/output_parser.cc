@@ -22,7 +22,7 @@ void append(std::vector<OutputEvent>& events, std::vector<OutputEvent> more) {
 
 OutputParser::OutputParser(OutputOptions options, ToolIdGenerator ids)
     : tools_(or_empty(std::move(options.tools))),
-      ids_(std::move(ids)),
+      ids_(ids),
       content_(options.format, *tools_, ids_),
       splitter_(options.start, options.format, *tools_, ids_, content_) {
   DS_CHECK(options.format == ToolCallFormat::kNone || !tools_->empty());
@@ -56,7 +56,7 @@ OutputTokenParser::OutputTokenParser(const Tokenizer& tokenizer, OutputOptions o
                                      ToolIdGenerator ids)
     : control_ids_(tokenizer),
       detokenizer_(tokenizer, true),
-      parser_(std::move(options), std::move(ids)) {}
+      parser_(std::move(options), ids) {}
 
 std::vector<OutputEvent> OutputTokenParser::push(int32_t id) {
   const ControlToken token = control_ids_.kind(id);

@@ -49,7 +49,7 @@ std::vector<SpecialText> special_texts(const Tokenizer& tokenizer,
 
 OutputTextParser::OutputTextParser(std::vector<SpecialText> specials, OutputOptions options,
                                    ToolIdGenerator ids)
-    : specials_(std::move(specials)), parser_(std::move(options), std::move(ids)) {}
+    : specials_(std::move(specials)), parser_(std::move(options), ids) {}
 
 std::vector<OutputEvent> OutputTextParser::push(std::string_view piece) {
   held_ += piece;
