@@ -54,11 +54,12 @@ lint:
 format:
 	git ls-files '*.cc' '*.h' | xargs clang-format -i
 
-# Coverage-guided fuzzing of every parser, FUZZ_SECONDS each (needs clang-16 and libclang-rt-16-dev).
+# Coverage-guided fuzzing of every parser, FUZZ_SECONDS each.
 FUZZ_SECONDS ?= 60
-fuzz: setup
+fuzz:
+	@tools/setup build fuzz
 	cmake --preset fuzz
-	cmake --build --preset fuzz -j $(JOBS)
+	cmake --build --preset fuzz -j $(JOBS) --target fuzzers
 	tools/run_fuzzers build/fuzz $(FUZZ_SECONDS)
 
 $(PYTHON): tests/requirements.txt

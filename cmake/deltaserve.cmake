@@ -12,6 +12,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     -Wno-builtin-macro-redefined -Wno-macro-redefined -D__cpp_concepts=202002L
     -Wno-sign-conversion)
 endif()
+if(DELTASERVE_FUZZ)
+  target_compile_options(deltaserve_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 if(DELTASERVE_SANITIZE)
   target_compile_options(deltaserve_options INTERFACE -fsanitize=${DELTASERVE_SANITIZE}
     -fno-sanitize-recover=all)
