@@ -54,9 +54,7 @@ std::vector<OutputEvent> OutputParser::finish(OutputEnd end) {
 
 OutputTokenParser::OutputTokenParser(const Tokenizer& tokenizer, OutputOptions options,
                                      ToolIdGenerator ids)
-    : control_ids_(tokenizer),
-      detokenizer_(tokenizer, true),
-      parser_(std::move(options), ids) {}
+    : control_ids_(tokenizer), detokenizer_(tokenizer, true), parser_(std::move(options), ids) {}
 
 std::vector<OutputEvent> OutputTokenParser::push(int32_t id) {
   const ControlToken token = control_ids_.kind(id);
