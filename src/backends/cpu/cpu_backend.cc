@@ -30,15 +30,9 @@ class CpuBackend final : public Backend {
   Result<void*> allocate(size_t bytes) override;
   void release(void* memory) override { buffers_.erase(memory); }
   size_t free_memory() const override { return available_memory(); }
-  void copy_to_device(void* to, const void* from, size_t bytes) override {
-    std::memcpy(to, from, bytes);
-  }
-  void copy_to_host(void* to, const void* from, size_t bytes) override {
-    std::memcpy(to, from, bytes);
-  }
-  void copy_on_device(void* to, const void* from, size_t bytes) override {
-    std::memmove(to, from, bytes);
-  }
+  void copy_to_device(void* to, const void* from, size_t bytes) override { copy(to, from, bytes); }
+  void copy_to_host(void* to, const void* from, size_t bytes) override { copy(to, from, bytes); }
+  void copy_on_device(void* to, const void* from, size_t bytes) override { copy(to, from, bytes); }
 
   Result<std::unique_ptr<LinearWeight>> make_linear(std::span<const TensorView> parts) override {
     return make_cpu_linear(context_, parts);
@@ -87,6 +81,13 @@ class CpuBackend final : public Backend {
   void sample(const SampleArgs& args) override { cpu_sample(context_, args); }
 
  private:
+  // Nothing may be copied from nowhere: an empty vector has no address.
+  static void copy(void* to, const void* from, size_t bytes) {
+    if (bytes != 0) {
+      std::memmove(to, from, bytes);
+    }
+  }
+
   CpuContext context_;
   std::string name_;
   std::unordered_map<void*, HugeBuffer> buffers_;
