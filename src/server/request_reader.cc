@@ -12,6 +12,15 @@
 #include <cctype>
 #include <utility>
 
+#include "base/check.h"
+
+// Beast asserts in the parser about what a peer sent (a short trailer, for one): that must end the
+// request, not the process.
+void boost::assertion_failed(const char* expression, const char* /*function*/, const char* file,
+                             long line) {
+  deltaserve::throw_invariant(expression, file, static_cast<int>(line), "");
+}
+
 namespace deltaserve {
 
 namespace http = boost::beast::http;
@@ -60,7 +69,12 @@ RequestReader::Event RequestReader::feed(std::string& input) {
     }
     started_ = true;
     boost::beast::error_code error;
-    const size_t used = parser_->put(boost::asio::buffer(input), error);
+    size_t used = 0;
+    try {
+      used = parser_->put(boost::asio::buffer(input), error);
+    } catch (const InvariantError&) {
+      return fail(400, "The request body's chunks are not valid HTTP.");
+    }
     input.erase(0, used);
     if (error == http::error::need_more) {
       return Event::kNeedMore;
