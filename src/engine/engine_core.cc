@@ -35,9 +35,10 @@ EngineCore::EngineCore(const CoreOptions& options, ModelRunner& runner)
       slots_(options.num_state_slots),
       scheduler_(options.scheduler, blocks_, slots_) {}
 
-void EngineCore::add(RequestId id, Request request) {
+void EngineCore::add(RequestId id, Request request, RequestTimes::Clock::time_point submitted) {
   auto state = std::make_unique<RequestState>();
   state->id = id;
+  state->times.submitted = submitted;
   state->request = std::move(request);
   SamplingParams& sampling = state->request.sampling;
   if (!sampling.seed) sampling.seed = draw_seed();
@@ -105,11 +106,20 @@ void EngineCore::run_step() {
   planned_ = false;
   scheduler_.plan(plan_);
   planned_ = true;
+  note_scheduled();
   totals_.num_preemptions += plan_.num_preemptions;
   build_step_input(plan_, input_);
   sampled_.assign(input_.rows.size(), SampledToken{});
   runner_->run(input_.batch, input_.rows, sampled_);
   commit_step();
+}
+
+void EngineCore::note_scheduled() {
+  const auto now = RequestTimes::Clock::now();
+  for (const ScheduledSequence& scheduled : plan_.sequences) {
+    RequestTimes& times = scheduled.sequence->owner().times;
+    if (times.scheduled == RequestTimes::Clock::time_point()) times.scheduled = now;
+  }
 }
 
 void EngineCore::commit_step() {
@@ -153,7 +163,10 @@ void EngineCore::commit_token(Sequence& sequence, const SampledToken& sampled) {
   DS_CHECK(sampled.token >= 0 && sampled.token < vocab_size_);
   sequence.append(sampled.token);
   ++totals_.generation_tokens;
-  if (!std::exchange(request.prompt_counted, true)) totals_.prompt_tokens += sequence.prompt_len();
+  if (!std::exchange(request.prompt_counted, true)) {
+    totals_.prompt_tokens += sequence.prompt_len();
+    request.times.first_token = RequestTimes::Clock::now();
+  }
   if (sequence.scores_prompt() && !request.prompt_logprobs.empty()) {
     output_of(request).prompt_logprobs = std::exchange(request.prompt_logprobs, {});
   }
@@ -232,6 +245,7 @@ RequestOutput& EngineCore::output_of(RequestState& request) {
   RequestOutput& output = outputs_.emplace_back();
   output.id = request.id;
   output.num_prompt_tokens = static_cast<int64_t>(request.request.prompt_token_ids.size());
+  output.times = request.times;
   return output;
 }
 

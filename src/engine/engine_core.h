@@ -32,7 +32,8 @@ class EngineCore {
 
   // A request that check_request accepts, under an id not used before. Draws its seed if it has
   // none.
-  void add(RequestId id, Request request);
+  void add(RequestId id, Request request,
+           RequestTimes::Clock::time_point submitted = RequestTimes::Clock::now());
   // Unknown ids and choices that have ended are ignored.
   void abort(RequestId id);
   void abort_choice(RequestId id, int32_t index);
@@ -50,6 +51,7 @@ class EngineCore {
 
  private:
   void run_step();
+  void note_scheduled();
   void commit_step();
   void commit_sequence(const ScheduledSequence& scheduled, const SampledToken* sampled);
   bool commit_prompt_logprobs(const ScheduledSequence& scheduled, const SampledToken* sampled);

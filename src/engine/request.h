@@ -1,6 +1,7 @@
 // A request as the engine takes it (immutable) and what it gives back, token by token.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -39,12 +40,21 @@ struct ChoiceOutput {
   std::optional<Error> error;         // with kError
 };
 
+// When a request came how far, on the monotonic clock; zero: not yet.
+struct RequestTimes {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point submitted;
+  Clock::time_point scheduled;    // first part of a step
+  Clock::time_point first_token;  // of any choice
+};
+
 struct RequestOutput {
   RequestId id = 0;
   std::vector<ChoiceOutput> choices;
   int64_t num_prompt_tokens = 0;
   int64_t num_cached_tokens = 0;  // of the prompt, found in the prefix cache
   bool finished = false;          // all choices have ended; the last output of the request
+  RequestTimes times;
   // [prompt length] with the first entry empty; once, with the first token of the request
   std::vector<std::optional<TokenLogprob>> prompt_logprobs;
 };

@@ -37,6 +37,7 @@ struct RequestState {
   std::vector<std::unique_ptr<Sequence>> choices;  // [n]
   int32_t num_unfinished = 0;
   bool prompt_counted = false;  // in EngineStats::prompt_tokens
+  RequestTimes times;
   // Entry i belongs to prompt token i; sent, and emptied, when it is as long as the prompt.
   std::vector<std::optional<TokenLogprob>> prompt_logprobs;
   int64_t num_scored = 0;  // prompt tokens that have had their entry, the empty first one included

@@ -39,7 +39,7 @@ Result<RequestId> ThreadedEngine::submit(Request request) {
   }
   num_queued_ += request.sampling.n;
   const RequestId id = next_id_++;
-  inbox_.requests.push_back({.id = id, .request = std::move(request)});
+  inbox_.requests.push_back({.id = id, .request = std::move(request), .submitted = Clock::now()});
   wake_.notify_one();
   return id;
 }
@@ -108,7 +108,7 @@ ThreadedEngine::Inbox ThreadedEngine::wait_for_work() {
 
 void ThreadedEngine::take_in(Inbox& inbox) {
   for (Submission& submission : inbox.requests) {
-    core_.add(submission.id, std::move(submission.request));
+    core_.add(submission.id, std::move(submission.request), submission.submitted);
   }
   for (const Abort& abort : inbox.aborts) {
     if (abort.choice) {

@@ -44,6 +44,7 @@ class ThreadedEngine : public Engine {
   struct Submission {
     RequestId id;
     Request request;
+    Clock::time_point submitted;
   };
   struct Abort {
     RequestId id;

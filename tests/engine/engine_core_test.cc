@@ -27,6 +27,30 @@ TEST(EngineCore, GivesExactlyMaxTokens) {
   EXPECT_EQ(stats.kv_cache_usage, 0.0);
 }
 
+TEST(EngineCore, TellsWhenARequestCameHowFar) {
+  FakeEngine engine({.max_num_seqs = 1});
+  const auto submitted = RequestTimes::Clock::now() - std::chrono::seconds(1);
+  engine.core.add(1, make_request(100, 2), submitted);
+  engine.core.add(2, make_request(100, 2));
+  engine.core.step();
+  std::vector<RequestOutput> outputs = engine.core.take_outputs();
+  ASSERT_EQ(outputs.size(), 1U);
+  const RequestTimes first = outputs[0].times;
+  EXPECT_EQ(first.submitted, submitted);
+  EXPECT_GT(first.scheduled, submitted);
+  EXPECT_GE(first.first_token, first.scheduled);
+  engine.core.abort(2);
+  outputs = engine.core.take_outputs();
+  ASSERT_EQ(outputs.size(), 1U);
+  EXPECT_EQ(outputs[0].times.scheduled, RequestTimes::Clock::time_point());
+  EXPECT_EQ(outputs[0].times.first_token, RequestTimes::Clock::time_point());
+  engine.core.step();
+  outputs = engine.core.take_outputs();
+  ASSERT_EQ(outputs.size(), 1U);
+  EXPECT_EQ(outputs[0].times.scheduled, first.scheduled);
+  EXPECT_EQ(outputs[0].times.first_token, first.first_token);
+}
+
 TEST(EngineCore, StopsAtEosAndAtStopTokensAndReportsThem) {
   const RequestRecord whole = run_alone(make_request(20, 30));
   const std::vector<int32_t>& tokens = whole.choices.at(0).tokens;
