@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "api/chat_prompt.h"
+#include "api/chat_response.h"
 #include "api/request_id.h"
 #include "api/sampling_fields.h"
 #include "api/tools_field.h"
@@ -63,7 +64,7 @@ Result<GenerationJob> parse_chat_request(const ServingContext& context, const js
   if (!fits) {
     return std::unexpected(fits.error());
   }
-  job.options.chat = true;
+  job.options.make_format = ChatResponse::make;
   job.options.id = make_request_id("chatcmpl-");
   job.options.created = unix_seconds();
   PromptInfo info{num_tokens, {}, echo ? std::move(prompt->continued_text) : std::string()};

@@ -1,4 +1,7 @@
-// POST /v1/chat/completions: body to generation job.
+// POST /v1/chat/completions: body to generation job. Other protocols that carry conversations write
+// their request as a chat body, have it parsed here, and put their own ResponseFormat, id and
+// stream settings into the job's options afterwards: so all of them check, prompt, sample and parse
+// the model's text alike.
 #pragma once
 
 #include "api/generation_job.h"

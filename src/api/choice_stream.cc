@@ -2,6 +2,7 @@
 #include "api/choice_stream.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "api/text_length.h"
 
@@ -9,11 +10,10 @@ namespace deltaserve {
 
 ChoiceStream::ChoiceStream(const Tokenizer& tokenizer, const ResponseOptions& options,
                            size_t prefix_chars)
-    : tokenizer_(&tokenizer),
-      options_(&options),
-      detokenizer_(tokenizer, options.skip_special_tokens),
+    : options_(&options),
+      decoder_(tokenizer, options),
       stop_matcher_(options.stop),
-      decoded_chars_(prefix_chars) {}
+      content_chars_(prefix_chars) {}
 
 void ChoiceStream::push(const ChoiceOutput& output, ChoiceDelta& delta) {
   for (size_t i = 0; i < output.token_ids.size() && !finished(); ++i) {
@@ -34,35 +34,53 @@ void ChoiceStream::push_token(int32_t id, const TokenLogprob* logprob, bool hidd
   if (options_->return_token_ids) {
     delta.token_ids.push_back(id);
   }
-  const std::string text = hidden ? std::string() : detokenizer_.push(id);
-  const bool shown = !hidden && !(options_->skip_special_tokens && tokenizer_->is_special(id));
-  if (logprob != nullptr && options_->num_logprobs >= 0) {
-    queue_entry(*logprob, shown, text);
+  const size_t begin = decoder_.num_bytes();
+  const size_t chars = content_chars_;
+  std::vector<OutputEvent> events;
+  if (!hidden) {
+    events = decoder_.push(id);
   }
-  feed(text, delta);
+  const size_t end = decoder_.num_bytes();
+  if (logprob != nullptr && options_->num_logprobs >= 0) {
+    if (end > begin) {
+      logprobs_.complete_character(end);
+    }
+    const bool visible = !hidden && decoder_.last_is_visible();
+    const bool cut = visible && decoder_.holds_bytes();
+    LogprobEntry entry{.token = logprob->token, .logprob = logprob->logprob, .top = logprob->top};
+    entry.visible = visible;
+    entry.text_offset = chars;
+    logprobs_.add(std::move(entry), begin, cut ? std::nullopt : std::optional(end));
+  }
+  take(std::move(events), delta);
 }
 
-// `text` is what the token completed. A character that began in earlier tokens is theirs as well;
-// a token that leaves one unfinished waits for its rest.
-void ChoiceStream::queue_entry(const TokenLogprob& logprob, bool shown, std::string_view text) {
-  const size_t text_end = decoded_bytes_ + text.size();
-  if (!text.empty()) {
-    for (PendingEntry& waiting : pending_) {
-      waiting.text_end = waiting.text_end.value_or(text_end);
+// Entries are settled before anything is sent, so that those of a stop string are known for what
+// they are.
+void ChoiceStream::take(std::vector<OutputEvent> events, ChoiceDelta& delta) {
+  for (const OutputEvent& event : events) {
+    if (event.kind == OutputEvent::Kind::kContent) {
+      content_bytes_ += event.text.size();
+      content_chars_ += count_characters(event.text);
     }
   }
-  PendingEntry pending;
-  pending.entry = {logprob.token, logprob.logprob, logprob.top, shown, decoded_chars_};
-  pending.begin = decoded_bytes_;
-  if (!shown || !detokenizer_.holds_bytes()) {
-    pending.text_end = text_end;
+  logprobs_.settle(decoder_.num_settled(), content_bytes_);
+  for (OutputEvent& event : events) {
+    if (finished()) {
+      return;
+    }
+    if (event.kind == OutputEvent::Kind::kContent) {
+      take_content(event.text, delta);
+    } else {
+      take_other(std::move(event), delta);
+    }
   }
-  pending_.push_back(std::move(pending));
+  if (!finished()) {
+    logprobs_.release(sent_bytes_, delta.logprobs);
+  }
 }
 
-void ChoiceStream::feed(std::string_view text, ChoiceDelta& delta) {
-  decoded_bytes_ += text.size();
-  decoded_chars_ += count_characters(text);
+void ChoiceStream::take_content(std::string_view text, ChoiceDelta& delta) {
   if (num_tokens_ <= options_->min_tokens) {
     send(text, delta);
     return;
@@ -74,50 +92,62 @@ void ChoiceStream::feed(std::string_view text, ChoiceDelta& delta) {
   }
 }
 
-void ChoiceStream::end_by_string(size_t stop, ChoiceDelta& delta) {
-  if (options_->include_stop_string) {
-    send(options_->stop[stop], delta);
-  }
-  std::erase_if(pending_, [this](const PendingEntry& pending) {
-    return pending.begin >= sent_bytes_ && pending.text_end != pending.begin;
-  });
-  sent_bytes_ = decoded_bytes_;
-  release_entries(delta);
-  stopped_by_string_ = true;
-  end_ = ChoiceEnd{FinishReason::kStop, options_->stop[stop]};
-}
-
-void ChoiceStream::end_by_engine(const ChoiceOutput& output, ChoiceDelta& delta) {
-  const std::string tail = detokenizer_.finish();
-  for (PendingEntry& waiting : pending_) {
-    if (!waiting.text_end) {
-      waiting.text_end = decoded_bytes_ + tail.size();
-    }
-  }
-  feed(tail, delta);
-  if (finished()) {
+// What is held back before a call cannot become a stop string any more.
+void ChoiceStream::take_other(OutputEvent event, ChoiceDelta& delta) {
+  const bool of_call = event.kind != OutputEvent::Kind::kReasoning;
+  if (of_call && options_->hide_tool_calls) {
     return;
   }
-  send(stop_matcher_.finish(), delta);
-  end_ = ChoiceEnd{*output.finish_reason, {}};
-  if (output.stop_token && std::ranges::find(options_->stop_token_ids, *output.stop_token) !=
-                               options_->stop_token_ids.end()) {
-    end_->stop_reason = *output.stop_token;
+  if (event.kind == OutputEvent::Kind::kToolCallBegin) {
+    send(stop_matcher_.finish(), delta);
+    stop_matcher_ = StopMatcher(options_->stop);
+  }
+  const bool whole_call = event.kind == OutputEvent::Kind::kToolCallEnd;
+  ChoiceDelta more;
+  more.events.push_back(std::move(event));
+  delta.append(std::move(more));
+  has_call_ = has_call_ || whole_call;
+  if (whole_call && !options_->parallel_tool_calls) {
+    logprobs_.release_all(delta.logprobs);
+    ended_here_ = true;
+    end_ = ChoiceEnd{ChoiceFinish::kToolCalls, {}};
   }
 }
 
 void ChoiceStream::send(std::string_view text, ChoiceDelta& delta) {
-  delta.content += text;
+  EventSink(delta.events).content(text);
   sent_bytes_ += text.size();
-  release_entries(delta);
 }
 
-void ChoiceStream::release_entries(ChoiceDelta& delta) {
-  while (!pending_.empty() && pending_.front().text_end &&
-         *pending_.front().text_end <= sent_bytes_) {
-    delta.logprobs.push_back(std::move(pending_.front().entry));
-    pending_.pop_front();
+void ChoiceStream::end_by_string(size_t stop, ChoiceDelta& delta) {
+  if (options_->include_stop_string) {
+    send(options_->stop[stop], delta);
   }
+  logprobs_.cut(sent_bytes_, delta.logprobs);
+  ended_here_ = true;
+  end_ = ChoiceEnd{finish_of_stop(), options_->stop[stop]};
+}
+
+void ChoiceStream::end_by_engine(const ChoiceOutput& output, ChoiceDelta& delta) {
+  const bool stopped = *output.finish_reason == FinishReason::kStop;
+  std::vector<OutputEvent> events =
+      decoder_.finish(stopped ? OutputEnd::kStop : OutputEnd::kLength);
+  logprobs_.complete_character(decoder_.num_bytes());
+  take(std::move(events), delta);
+  if (finished()) {
+    return;
+  }
+  send(stop_matcher_.finish(), delta);
+  logprobs_.release_all(delta.logprobs);
+  end_ = ChoiceEnd{stopped ? finish_of_stop() : ChoiceFinish::kLength, {}};
+  const std::vector<int32_t>& own = options_->stop_token_ids;
+  if (output.stop_token && std::ranges::find(own, *output.stop_token) != own.end()) {
+    end_->stop_reason = *output.stop_token;
+  }
+}
+
+ChoiceFinish ChoiceStream::finish_of_stop() const {
+  return has_call_ ? ChoiceFinish::kToolCalls : ChoiceFinish::kStop;
 }
 
 }  // namespace deltaserve

@@ -1,16 +1,16 @@
-// One choice from tokens to visible text: detokenizer, then stop strings. A parser that splits
-// reasoning and tool calls belongs between the two, because stop strings apply to content only.
-// Log probabilities wait for their text, so that a delta carries the entries of what it shows.
+// One choice from tokens to what its client may see: decoder (detokenizer and output parser), then
+// stop strings, which apply to content only. A choice ends with the engine's last output, at a stop
+// string, or with its first tool call if only one is allowed.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
-#include <string_view>
+#include <vector>
 
+#include "api/choice_decoder.h"
 #include "api/choice_delta.h"
 #include "api/generation_job.h"
-#include "text/detokenizer.h"
+#include "api/logprob_queue.h"
 #include "text/stop_matcher.h"
 
 namespace deltaserve {
@@ -28,35 +28,31 @@ class ChoiceStream {
   bool finished() const { return end_.has_value(); }
   const ChoiceEnd& end() const { return *end_; }
   // True if the engine does not know yet that the choice has ended.
-  bool stopped_by_string() const { return stopped_by_string_; }
-  int64_t num_tokens() const { return num_tokens_; }  // generated, up to the stop
+  bool ended_here() const { return ended_here_; }
+  int64_t num_tokens() const { return num_tokens_; }  // generated, up to the end
+  int64_t num_reasoning_tokens() const { return decoder_.num_reasoning_tokens(); }
 
  private:
-  struct PendingEntry {
-    LogprobEntry entry;
-    size_t begin = 0;                // byte offsets of its text
-    std::optional<size_t> text_end;  // none while its character is incomplete
-  };
-
   void push_token(int32_t id, const TokenLogprob* logprob, bool hidden, ChoiceDelta& delta);
-  void queue_entry(const TokenLogprob& logprob, bool shown, std::string_view text);
-  void feed(std::string_view text, ChoiceDelta& delta);
+  void take(std::vector<OutputEvent> events, ChoiceDelta& delta);
+  void take_content(std::string_view text, ChoiceDelta& delta);
+  void take_other(OutputEvent event, ChoiceDelta& delta);
+  void send(std::string_view text, ChoiceDelta& delta);
   void end_by_string(size_t stop, ChoiceDelta& delta);
   void end_by_engine(const ChoiceOutput& output, ChoiceDelta& delta);
-  void send(std::string_view text, ChoiceDelta& delta);
-  void release_entries(ChoiceDelta& delta);
+  ChoiceFinish finish_of_stop() const;
 
-  const Tokenizer* tokenizer_;
   const ResponseOptions* options_;
-  Detokenizer detokenizer_;
+  ChoiceDecoder decoder_;
   StopMatcher stop_matcher_;
-  std::deque<PendingEntry> pending_;
+  LogprobQueue logprobs_;
   std::optional<ChoiceEnd> end_;
-  bool stopped_by_string_ = false;
+  bool ended_here_ = false;
+  bool has_call_ = false;  // a whole one
   int64_t num_tokens_ = 0;
-  size_t decoded_bytes_ = 0;
-  size_t decoded_chars_ = 0;
-  size_t sent_bytes_ = 0;
+  size_t content_bytes_ = 0;  // out of the decoder
+  size_t content_chars_ = 0;
+  size_t sent_bytes_ = 0;  // of content, past the stop matcher
 };
 
 }  // namespace deltaserve

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "api/completion_response.h"
 #include "api/prompt_field.h"
 #include "api/request_id.h"
 #include "api/sampling_fields.h"
@@ -82,7 +83,7 @@ Result<GenerationJob> parse_completion_request(const ServingContext& context,
   if (!prompts) {
     return std::unexpected(std::move(prompts.error()));
   }
-  job.options.chat = false;
+  job.options.make_format = CompletionResponse::make;
   job.options.id = make_request_id("cmpl-");
   job.options.created = unix_seconds();
   for (RawPrompt& prompt : *prompts) {

@@ -1,22 +1,25 @@
 // text_completion objects; streamed chunks have the same object name.
 #pragma once
 
-#include "api/response_format.h"
+#include "api/openai_response.h"
 
 namespace deltaserve {
 
-class CompletionResponse : public ResponseFormat {
+class CompletionResponse : public OpenAiResponse {
  public:
   CompletionResponse(const Tokenizer& tokenizer, const ResponseOptions& options)
-      : ResponseFormat(tokenizer, options, "text_completion", "text_completion") {}
+      : OpenAiResponse(tokenizer, options, "text_completion", "text_completion") {}
 
-  void append_start(int32_t index, const std::vector<int32_t>* prompt_token_ids, const Usage* usage,
-                    std::string& out) const override;
+  static std::unique_ptr<ResponseFormat> make(const Tokenizer& tokenizer,
+                                              const ResponseOptions& options);
+
+  void start_choice(int32_t index, const PromptInfo& prompt, const Usage& usage,
+                    std::string& out) override;
 
  protected:
-  void append_chunk_text(const std::string& content, std::string& out) const override;
-  void append_chunk_end(std::string& out) const override;
-  void append_message(const ChoiceDelta& sum, std::string& out) const override;
+  bool append_event(const OutputEvent& event, std::string& out) const override;
+  void append_nothing(std::string& out) const override;
+  void append_message(const CollectedChoice& choice, std::string& out) const override;
   void append_logprobs(const std::vector<LogprobEntry>& entries, std::string& out) const override;
 };
 

@@ -2,17 +2,29 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "chat/output_parser.h"
 #include "engine/request.h"
 
 namespace deltaserve {
 
+class ResponseFormat;
+struct ResponseOptions;
+
+// Makes the writer of one answer; both arguments outlive it. A protocol puts what only its own
+// writer needs into the closure.
+using ResponseFormatFactory = std::function<std::unique_ptr<ResponseFormat>(
+    const Tokenizer& tokenizer, const ResponseOptions& options)>;
+
 struct ResponseOptions {
-  bool chat = true;   // chat.completion, or text_completion
-  std::string id;     // "chatcmpl-..." or "cmpl-...", the same in all chunks
-  std::string model;  // the name that the client asked for
+  ResponseFormatFactory make_format;  // of the protocol that the request came by
+  std::string id;                     // "chatcmpl-..." or "cmpl-...", the same in all chunks
+  std::string model;                  // the name that the client asked for
   int64_t created = 0;
   bool stream = false;
   bool include_usage = false;     // a last chunk with usage
@@ -25,6 +37,11 @@ struct ResponseOptions {
   int64_t min_tokens = 0;     // stop strings do not count before
   std::vector<std::string> stop;
   std::vector<int32_t> stop_token_ids;  // the client's own; reported as stop_reason
+
+  // How the model's text divides into reasoning, content and calls; none: all of it is content.
+  std::optional<OutputOptions> output;
+  bool parallel_tool_calls = true;  // else a choice ends with its first call
+  bool hide_tool_calls = false;     // calls are dropped: the request forbids them
 };
 
 // One prompt of the request: chat has one, /v1/completions may have several.

@@ -1,25 +1,12 @@
 // GenerationSession: one ChoiceStream a choice and one ResponseFormat for all.
 #include "api/generation_session.h"
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
 
-#include "api/chat_response.h"
-#include "api/completion_response.h"
-#include "api/error_body.h"
 #include "api/text_length.h"
 
 namespace deltaserve {
 namespace {
-
-std::unique_ptr<ResponseFormat> make_format(const Tokenizer& tokenizer,
-                                            const ResponseOptions& options) {
-  if (options.chat) {
-    return std::make_unique<ChatResponse>(tokenizer, options);
-  }
-  return std::make_unique<CompletionResponse>(tokenizer, options);
-}
 
 Error choice_error(const ChoiceOutput& output) {
   if (output.error) {
@@ -38,7 +25,7 @@ GenerationSession::GenerationSession(std::shared_ptr<const ServingContext> conte
     : context_(std::move(context)),
       options_(std::move(options)),
       prompts_(std::move(prompts)),
-      format_(make_format(*context_->tokenizer, options_)),
+      format_(options_.make_format(*context_->tokenizer, options_)),
       prompt_logprobs_(prompts_.size()),
       cached_tokens_(prompts_.size(), 0) {
   for (const PromptInfo& prompt : prompts_) {
@@ -84,10 +71,12 @@ void GenerationSession::push_choice(size_t prompt_index, const ChoiceOutput& out
   }
   ChoiceDelta delta;
   const int64_t before = choice.stream.num_tokens();
+  const int64_t reasoning_before = choice.stream.num_reasoning_tokens();
   choice.stream.push(output, delta);
   usage_.completion_tokens += choice.stream.num_tokens() - before;
+  usage_.reasoning_tokens += choice.stream.num_reasoning_tokens() - reasoning_before;
   ChoiceDelta rest;
-  if (choice.stream.finished() && delta.content.empty()) {
+  if (choice.stream.finished() && delta.events.empty()) {
     rest = std::exchange(delta, {});
   }
   emit(shown_index, choice, std::move(delta), out);
@@ -95,12 +84,11 @@ void GenerationSession::push_choice(size_t prompt_index, const ChoiceOutput& out
     return;
   }
   --num_open_;
-  if (choice.stream.stopped_by_string() && !output.finish_reason) {
+  if (choice.stream.ended_here() && !output.finish_reason) {
     progress.stopped_choices.push_back(output.index);
   }
   if (options_.stream) {
-    format_->append_end(shown_index, choice.stream.end(), rest,
-                        options_.continuous_usage ? &usage_ : nullptr, out);
+    format_->end_choice(shown_index, choice.stream.end(), rest, usage_, out);
   } else {
     emit(shown_index, choice, std::move(rest), out);
   }
@@ -110,8 +98,7 @@ void GenerationSession::start_choice(size_t prompt_index, int32_t index, Choice&
                                      std::string& out) {
   choice.started = true;
   if (options_.stream) {
-    format_->append_start(index, shown_prompt(prompt_index),
-                          options_.continuous_usage ? &usage_ : nullptr, out);
+    format_->start_choice(index, prompts_[prompt_index], usage_, out);
   }
   emit(index, choice, echo_delta(prompt_index), out);
 }
@@ -121,17 +108,15 @@ void GenerationSession::emit(int32_t index, Choice& choice, ChoiceDelta delta, s
     return;
   }
   if (options_.stream) {
-    format_->append_delta(index, delta, options_.continuous_usage ? &usage_ : nullptr, out);
+    format_->append_delta(index, delta, usage_, out);
     return;
   }
-  choice.sum.content += delta.content;
-  std::ranges::move(delta.logprobs, std::back_inserter(choice.sum.logprobs));
-  std::ranges::copy(delta.token_ids, std::back_inserter(choice.sum.token_ids));
+  choice.sum.append(std::move(delta));
 }
 
 ChoiceDelta GenerationSession::echo_delta(size_t prompt_index) const {
   ChoiceDelta delta;
-  delta.content = prompts_[prompt_index].echo;
+  EventSink(delta.events).content(prompts_[prompt_index].echo);
   delta.logprobs = prompt_logprobs_[prompt_index];
   return delta;
 }
@@ -157,28 +142,21 @@ void GenerationSession::keep_prompt_logprobs(size_t prompt_index, const RequestO
   }
 }
 
-const std::vector<int32_t>* GenerationSession::shown_prompt(size_t prompt_index) const {
-  return options_.return_token_ids ? &prompts_[prompt_index].token_ids : nullptr;
-}
-
-void GenerationSession::append_stream_end(std::string& out) const {
-  if (options_.include_usage) {
-    format_->append_usage(usage_, out);
-  }
-  out += "data: [DONE]\n\n";
+void GenerationSession::append_stream_end(std::string& out) {
+  format_->end_stream(usage_, out);
 }
 
 void GenerationSession::append_stream_error(const Error& error, std::string& out) {
-  out += "data: " + error_body(error) + "\n\ndata: [DONE]\n\n";
+  format_->append_error(error, out);
 }
 
-std::string GenerationSession::body() const {
+std::string GenerationSession::body() {
   std::vector<CollectedChoice> collected;
   collected.reserve(choices_.size());
   for (size_t i = 0; i < choices_.size(); ++i) {
-    const Choice& choice = choices_[i];
-    collected.push_back(
-        {choice.sum, choice.stream.end(), shown_prompt(i / static_cast<size_t>(options_.n))});
+    Choice& choice = choices_[i];
+    const PromptInfo& prompt = prompts_[i / static_cast<size_t>(options_.n)];
+    collected.push_back({std::move(choice.sum), choice.stream.end(), &prompt});
   }
   return format_->body(collected, usage_);
 }

@@ -33,12 +33,14 @@ class GenerationSession {
 
   // All choices of all prompts have ended.
   bool finished() const { return num_open_ == 0; }
-  // Once finished: the usage chunk if asked for, and [DONE].
-  void append_stream_end(std::string& out) const;
-  // Ends a stream that has failed: an error event and [DONE].
-  static void append_stream_error(const Error& error, std::string& out);
-  // Once finished: the answer as one JSON object.
-  std::string body() const;
+  // Once finished: usage if asked for, and what ends a stream in its protocol.
+  void append_stream_end(std::string& out);
+  // Ends a stream that has failed.
+  void append_stream_error(const Error& error, std::string& out);
+  // Once finished, once: the answer as one JSON object.
+  std::string body();
+  // The body of a failure before anything was sent.
+  std::string error_body(const Error& error) const { return format_->error_body(error); }
 
   bool streaming() const { return options_.stream; }
   const Usage& usage() const { return usage_; }
@@ -59,7 +61,6 @@ class GenerationSession {
   void emit(int32_t index, Choice& choice, ChoiceDelta delta, std::string& out);
   ChoiceDelta echo_delta(size_t prompt_index) const;
   void keep_prompt_logprobs(size_t prompt_index, const RequestOutput& output);
-  const std::vector<int32_t>* shown_prompt(size_t prompt_index) const;
 
   std::shared_ptr<const ServingContext> context_;
   ResponseOptions options_;

@@ -66,9 +66,8 @@ void append_top_object(const Tokenizer& tokenizer, const LogprobEntry& entry, st
 
 }  // namespace
 
-void append_chat_logprobs(const Tokenizer& tokenizer, const std::vector<LogprobEntry>& entries,
-                          std::string& out) {
-  out += "{\"content\":[";
+void append_logprob_objects(const Tokenizer& tokenizer, const std::vector<LogprobEntry>& entries,
+                            std::string& out) {
   for (size_t i = 0; i < entries.size(); ++i) {
     const LogprobEntry& entry = entries[i];
     out += i == 0 ? "" : ",";
@@ -81,6 +80,12 @@ void append_chat_logprobs(const Tokenizer& tokenizer, const std::vector<LogprobE
     }
     out += "]}";
   }
+}
+
+void append_chat_logprobs(const Tokenizer& tokenizer, const std::vector<LogprobEntry>& entries,
+                          std::string& out) {
+  out += "{\"content\":[";
+  append_logprob_objects(tokenizer, entries, out);
   out += "]}";
 }
 

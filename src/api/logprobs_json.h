@@ -9,6 +9,10 @@
 
 namespace deltaserve {
 
+// Objects of the list below, separated by commas.
+void append_logprob_objects(const Tokenizer& tokenizer, const std::vector<LogprobEntry>& entries,
+                            std::string& out);
+
 // {"content":[{"token","logprob","bytes","top_logprobs"}]}: `bytes` are exact, and empty for a
 // token without text in the answer, so that all of them together are the answer's text.
 void append_chat_logprobs(const Tokenizer& tokenizer, const std::vector<LogprobEntry>& entries,

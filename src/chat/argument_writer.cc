@@ -41,11 +41,13 @@ void ArgumentWriter::text(std::string_view text, EventSink& sink) {
     mode_ = Mode::kStream;
     sink.arguments(index_, "\"");
     sink.arguments(index_, escaped(buffer_));
+    buffer_.clear();
   }
 }
 
 void ArgumentWriter::end(EventSink& sink) {
   sink.arguments(index_, mode_ == Mode::kStream ? "\"" : argument_json(buffer_, types_));
+  buffer_.clear();
 }
 
 void ArgumentWriter::close(EventSink& sink) {

@@ -20,6 +20,8 @@ class ArgumentWriter {
   void end(EventSink& sink);    // of the argument
   void close(EventSink& sink);  // of the object
 
+  size_t held() const { return buffer_.size(); }  // text of the argument that waits for its end
+
  private:
   enum class Mode : uint8_t { kStream, kNullOrStream, kBuffer };
 

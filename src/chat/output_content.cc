@@ -56,6 +56,10 @@ void ContentParser::finish(OutputEnd end, EventSink& sink) {
   space_.clear();
 }
 
+size_t ContentParser::held() const {
+  return held_.size() + space_.size() + (call_ != nullptr ? call_->held() : 0);
+}
+
 void ContentParser::run(std::optional<OutputEnd> end, EventSink& sink) {
   size_t used = 0;
   while (used < held_.size()) {

@@ -32,6 +32,8 @@ class ContentParser {
   void push(std::string_view bytes, EventSink& sink);
   void finish(OutputEnd end, EventSink& sink);
 
+  size_t held() const;  // bytes at the end of the input that no event has been made of yet
+
  private:
   void run(std::optional<OutputEnd> end, EventSink& sink);
 

@@ -1,6 +1,7 @@
 // Puts the parts together: reasoning splitter, content parser, call parsers.
 #include "chat/output_parser.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -24,24 +25,30 @@ OutputParser::OutputParser(OutputOptions options, ToolIdGenerator ids)
     : tools_(or_empty(std::move(options.tools))),
       ids_(ids),
       content_(options.format, *tools_, ids_),
-      splitter_(options.start, options.format, *tools_, ids_, content_) {
+      splitter_(options.split_reasoning ? options.start : OutputStart::kContent, options.format,
+                *tools_, ids_, content_),
+      split_reasoning_(options.split_reasoning) {
   DS_CHECK(options.format == ToolCallFormat::kNone || !tools_->empty());
 }
 
 std::vector<OutputEvent> OutputParser::push_text(std::string_view text) {
-  std::vector<OutputEvent> events;
-  EventSink sink(events);
   bytes_.clear();
   control::append_text(text, bytes_);
-  splitter_.push(bytes_, sink);
-  return events;
+  return push_bytes();
 }
 
 std::vector<OutputEvent> OutputParser::push_control(ControlToken token) {
+  const bool of_thought = token == ControlToken::kThinkOpen || token == ControlToken::kThinkClose;
+  if (of_thought && !split_reasoning_) return push_text(control::literal(token));
+  bytes_.assign(1, control::to_byte(token));
+  return push_bytes();
+}
+
+std::vector<OutputEvent> OutputParser::push_bytes() {
   std::vector<OutputEvent> events;
   EventSink sink(events);
-  const char byte = control::to_byte(token);
-  splitter_.push({&byte, 1}, sink);
+  splitter_.push(bytes_, sink);
+  num_bytes_ += bytes_.size();
   return events;
 }
 
@@ -50,6 +57,11 @@ std::vector<OutputEvent> OutputParser::finish(OutputEnd end) {
   EventSink sink(events);
   splitter_.finish(end, sink);
   return events;
+}
+
+// Tags that turned out to be text are longer than they came in.
+size_t OutputParser::num_settled() const {
+  return num_bytes_ - std::min(num_bytes_, splitter_.held());
 }
 
 OutputTokenParser::OutputTokenParser(const Tokenizer& tokenizer, OutputOptions options,

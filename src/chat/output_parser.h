@@ -24,6 +24,7 @@ struct OutputOptions {
   OutputStart start = OutputStart::kContent;
   ToolCallFormat format = ToolCallFormat::kNone;  // has to be kNone without tools
   std::shared_ptr<const ToolSet> tools;           // null: none
+  bool split_reasoning = true;  // else the tags of a thought are text, and all of it is content
 };
 
 class OutputParser {
@@ -37,12 +38,21 @@ class OutputParser {
   // Once, at the end.
   std::vector<OutputEvent> finish(OutputEnd end);
 
+  OutputPart part() const { return splitter_.part(); }
+  size_t num_bytes() const { return num_bytes_; }  // of input so far; a control token is one
+  // Those of them that events have been made of, or that turned out to be layout.
+  size_t num_settled() const;
+
  private:
+  std::vector<OutputEvent> push_bytes();
+
   std::shared_ptr<const ToolSet> tools_;
   ToolIdGenerator ids_;
   ContentParser content_;
   ReasoningSplitter splitter_;
+  bool split_reasoning_;
   std::string bytes_;
+  size_t num_bytes_ = 0;
 };
 
 // An OutputParser fed with token ids: other special tokens give no text, and a character that is

@@ -44,6 +44,15 @@ void ReasoningSplitter::finish(OutputEnd end, EventSink& sink) {
   content_->finish(end, sink);
 }
 
+OutputPart ReasoningSplitter::part() const {
+  if (state_ == State::kThought) return OutputPart::kThought;
+  return state_ == State::kCallInThought ? OutputPart::kCallInThought : OutputPart::kAnswer;
+}
+
+size_t ReasoningSplitter::held() const {
+  return space_.size() + call_.size() + content_->held();
+}
+
 size_t ReasoningSplitter::take(std::string_view input, EventSink& sink) {
   switch (state_) {
     case State::kBefore:

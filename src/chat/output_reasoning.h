@@ -21,6 +21,13 @@ enum class OutputStart : uint8_t {
 
 OutputStart output_start(std::string_view prompt_text);
 
+// What the model is writing, as far as its tokens are to be counted.
+enum class OutputPart : uint8_t {
+  kThought,
+  kCallInThought,  // thought, unless it turns out at the end to be a call
+  kAnswer,
+};
+
 class ReasoningSplitter {
  public:
   // All must outlive this.
@@ -29,6 +36,9 @@ class ReasoningSplitter {
 
   void push(std::string_view bytes, EventSink& sink);
   void finish(OutputEnd end, EventSink& sink);
+
+  OutputPart part() const;
+  size_t held() const;  // bytes at the end of the input that no event has been made of yet
 
  private:
   enum class State : uint8_t { kBefore, kThought, kCallInThought, kContent };

@@ -116,6 +116,10 @@ size_t JsonToolCall::consume(std::string_view input, std::optional<OutputEnd> en
   return 1;
 }
 
+size_t JsonToolCall::held() const {
+  return state_ == State::kHead || state_ == State::kWhole ? head_.size() : 0;
+}
+
 size_t JsonToolCall::take_head(char c, EventSink& sink) {
   if (control::is_control(c)) {
     state_ = State::kWhole;

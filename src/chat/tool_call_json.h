@@ -17,6 +17,7 @@ class JsonToolCall : public ToolCallParser {
   JsonToolCall(int32_t index, ToolIdGenerator& ids);
 
   size_t consume(std::string_view input, std::optional<OutputEnd> end, EventSink& sink) override;
+  size_t held() const override;
 
  private:
   enum class State : uint8_t { kHead, kWhole, kArguments, kBroken, kTail };

@@ -33,6 +33,9 @@ class ToolCallParser {
   // all that is left is taken.
   virtual size_t consume(std::string_view input, std::optional<OutputEnd> end, EventSink& sink) = 0;
 
+  // Bytes taken last that no event has been made of yet.
+  virtual size_t held() const = 0;
+
   bool done() const { return done_; }
 
   // Text that turned out not to be a call; "" for a call.

@@ -20,6 +20,7 @@ class XmlToolCall : public ToolCallParser {
       : index_(index), tool_(tool), arguments_(index) {}
 
   size_t consume(std::string_view input, std::optional<OutputEnd> end, EventSink& sink) override;
+  size_t held() const override { return arguments_.held(); }
 
  private:
   struct ValueEnd {

@@ -3,37 +3,58 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
 
-namespace deltaserve {
+#include "server/request_log.h"
 
-GenerationExchange::GenerationExchange(ServerCore& core, ResponseChannel& channel, size_t io_index,
-                                       ApiService::Prepared prepared, Clock::time_point arrival)
+namespace deltaserve {
+namespace {
+
+constexpr std::chrono::steady_clock::time_point kNever{};
+
+double seconds_between(std::chrono::steady_clock::time_point begin,
+                       std::chrono::steady_clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+std::optional<double> seconds_if(std::chrono::steady_clock::time_point begin,
+                                 std::chrono::steady_clock::time_point end) {
+  if (begin == kNever || end == kNever) {
+    return std::nullopt;
+  }
+  return seconds_between(begin, end);
+}
+
+}  // namespace
+
+GenerationExchange::GenerationExchange(ServerCore& core, ResponseChannel& channel,
+                                       GenerationOrigin origin, ApiService::Prepared prepared)
     : core_(&core),
       channel_(&channel),
-      io_index_(io_index),
+      origin_(std::move(origin)),
       context_(prepared.context),
       requests_(std::move(prepared.job.requests)),
       session_(context_, std::move(prepared.job.options), std::move(prepared.job.prompts)),
-      arrival_(arrival) {}
+      last_output_(requests_.size()) {}
 
 void GenerationExchange::start() {
   max_tokens_ = requests_.front().sampling.max_tokens;
   for (size_t i = 0; i < requests_.size(); ++i) {
     const Result<RequestId> id = core_->dispatcher.submit(
-        *context_->engine, std::move(requests_[i]), io_index_, shared_from_this(), i);
+        *context_->engine, std::move(requests_[i]), origin_.io_index, shared_from_this(), i);
     if (!id) {
       fail(id.error());
       break;
     }
     ids_.push_back(*id);
   }
-  requests_.clear();
 }
 
-void GenerationExchange::cancel() {
+void GenerationExchange::cancel(int status, std::string_view reason) {
   if (!ended_) {
     release(true);
+    record(GenerationOutcome::kAborted, status, reason);
   }
   channel_ = nullptr;
 }
@@ -52,9 +73,7 @@ void GenerationExchange::on_output(size_t prompt_index, RequestOutput&& output) 
   if (ended_) {
     return;
   }
-  if (first_output_ == Clock::time_point()) {
-    first_output_ = Clock::now();
-  }
+  note_output(prompt_index, output);
   const GenerationSession::Progress progress = session_.on_output(prompt_index, output, events_);
   for (const int32_t choice : progress.stopped_choices) {
     context_->engine->abort_choice(output.id, choice);
@@ -66,9 +85,28 @@ void GenerationExchange::on_output(size_t prompt_index, RequestOutput&& output) 
   }
 }
 
+void GenerationExchange::note_output(size_t prompt_index, const RequestOutput& output) {
+  const Clock::time_point now = Clock::now();
+  if (times_.first_token == kNever) {
+    times_ = output.times;
+  }
+  const auto has_tokens = [](const ChoiceOutput& choice) { return !choice.token_ids.empty(); };
+  if (!std::ranges::any_of(output.choices, has_tokens)) {
+    return;
+  }
+  if (first_output_ == kNever) {
+    first_output_ = now;
+  }
+  Clock::time_point& last = last_output_[prompt_index];
+  if (last != kNever) {
+    core_->metrics.record_inter_token(seconds_between(last, now));
+  }
+  last = now;
+}
+
 void GenerationExchange::complete() {
   release(false);
-  record();
+  record(GenerationOutcome::kFinished, 200, "");
   complete_ = true;
   if (session_.streaming()) {
     session_.append_stream_end(events_);
@@ -98,23 +136,26 @@ void GenerationExchange::on_step_end() {
 
 void GenerationExchange::fail(const Error& error) {
   release(true);
+  if (!ids_.empty()) {
+    record(GenerationOutcome::kFailed, http_status(error.code), error.message);
+  }
   if (channel_ == nullptr) {
     return;
   }
-  if (http_status(error.code) >= 500) {
-    spdlog::error("{}: {}", session_.options().id, error.message);
-  }
   if (stream_open_) {
-    GenerationSession::append_stream_error(error, events_);
+    log_refusal(origin_.request_id, "POST", origin_.route, http_status(error.code), error.message);
+    session_.append_stream_error(error, events_);
     complete_ = true;
     return;
   }
   events_.clear();
-  std::exchange(channel_, nullptr)->respond(error_response(error));
+  HttpResponse response = error_response(error);
+  response.body = session_.error_body(error);
+  std::exchange(channel_, nullptr)->respond(std::move(response));
 }
 
 void GenerationExchange::on_exception(const std::string& what) {
-  spdlog::error("{}: {}", session_.options().id, what);
+  spdlog::error("request id={} could not be answered: {}", origin_.request_id, what);
   fail(Error{ErrorCode::kInternal, "The server failed on this request.", "", ""});
   if (channel_ != nullptr) {
     std::exchange(channel_, nullptr)->abort();
@@ -135,19 +176,37 @@ void GenerationExchange::keep_alive() {
   }
 }
 
-void GenerationExchange::record() const {
-  const auto seconds = [this](Clock::time_point time) {
-    return std::chrono::duration<double>(time - arrival_).count();
-  };
+void GenerationExchange::record(GenerationOutcome outcome, int status, std::string_view reason) {
+  if (std::exchange(recorded_, true)) {
+    return;
+  }
+  const Clock::time_point now = Clock::now();
   GenerationRecord record;
-  record.time_to_first_token = seconds(first_output_);
-  record.latency = seconds(Clock::now());
-  record.prompt_tokens = session_.usage().prompt_tokens;
-  record.cached_tokens = session_.usage().cached_tokens;
-  record.generation_tokens = session_.usage().completion_tokens;
-  record.max_tokens = max_tokens_;
+  record.request_id = origin_.request_id;
+  record.answer_id = session_.options().id;
+  record.route = origin_.route;
+  record.outcome = outcome;
+  record.status = status;
+  record.reason = reason;
+  record.stream = session_.streaming();
   record.n = session_.options().n;
+  record.num_choices = record.n * static_cast<int32_t>(last_output_.size());
+  record.max_tokens = max_tokens_;
+  record.usage = session_.usage();
+  record.finish_reasons = session_.finish_reasons();
+  record.queue = seconds_if(times_.submitted, times_.scheduled);
+  record.prefill = seconds_if(times_.scheduled, times_.first_token);
+  record.first_token = seconds_if(origin_.arrival, first_output_);
+  const int64_t tokens = record.usage.completion_tokens / std::max(record.num_choices, 1);
+  if (first_output_ != kNever && tokens > 1) {
+    record.inter_token = seconds_between(first_output_, std::ranges::max(last_output_)) /
+                         static_cast<double>(tokens - 1);
+  }
+  record.total = seconds_between(origin_.arrival, now);
   core_->metrics.record_generation(record);
+  if (core_->options.log_requests) {
+    log_generation(record);
+  }
 }
 
 }  // namespace deltaserve

@@ -194,8 +194,11 @@ TEST_F(GenerationSessionTest, EngineErrorsFailTheAnswer) {
   const Answer answer = run_chat("", outputs);
   ASSERT_TRUE(answer.error);
   EXPECT_EQ(answer.error->message, "non-finite logit");
+  const auto prepared = service_.chat(chat(""));
+  ASSERT_TRUE(prepared);
+  GenerationSession session(context_, prepared->job.options, prepared->job.prompts);
   std::string events;
-  GenerationSession::append_stream_error(*answer.error, events);
+  session.append_stream_error(*answer.error, events);
   EXPECT_EQ(parse_events(events).at(0).at("error").at("message"), "non-finite logit");
   EXPECT_EQ(run_chat("", steps(encode("a"), FinishReason::kAbort)).error->code,
             ErrorCode::kUnavailable);
