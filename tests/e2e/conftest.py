@@ -1,5 +1,7 @@
 """Starts one server for the whole run and gives tests three ways to talk to it: JSON over httpx,
-the openai client, and raw sockets. Set DELTASERVE_BIN and DELTASERVE_MODEL to run by hand."""
+the openai client, and raw sockets. Set DELTASERVE_BIN and DELTASERVE_MODEL to run by hand.
+The acceptance suite has a server of its own, or with --base-url any server that is running; then
+the tests that need one started with flags of theirs are left out."""
 
 import json
 import os
@@ -13,22 +15,28 @@ import httpx
 import openai
 import pytest
 
+from acceptance.target import Target
+
+pytest_plugins = ["acceptance.summary", "acceptance.fixtures"]
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("DELTASERVE_BIN", str(ROOT / "build/release/bin/deltaserve"))
 MODEL = os.environ.get("DELTASERVE_MODEL", str(ROOT / "models/tiny"))
 MAX_MODEL_LEN = 8192
+TARGET_MODEL_LEN = 131072
 START_SECONDS = 120
 
 
 class Server:
     """A running `deltaserve serve` on a free port."""
 
-    def __init__(self, directory, *flags):
+    def __init__(self, directory, *flags, name="tiny", max_model_len=MAX_MODEL_LEN):
         port_file = directory / "port"
         self.log = directory / "log"
         command = [BINARY, "serve", MODEL, "--port", "0", "--port-file", str(port_file),
-                   "--served-model-name", "tiny", "--max-model-len", str(MAX_MODEL_LEN), *flags]
-        self.process = subprocess.Popen(command, stdout=self.log.open("w"), stderr=subprocess.STDOUT)
+                   "--served-model-name", name, "--max-model-len", str(max_model_len), *flags]
+        self.process = subprocess.Popen(command, stdout=self.log.open("w"),
+                                        stderr=subprocess.STDOUT)
         end = time.monotonic() + START_SECONDS
         while not (port_file.exists() and port_file.read_text().strip()):
             if self.process.poll() is not None or time.monotonic() > end:
@@ -119,9 +127,10 @@ def error_of(response, status):
 class RawConnection:
     """A socket with HTTP helpers."""
 
-    def __init__(self, port):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
+    def __init__(self, port, host="127.0.0.1", headers=""):
+        self.socket = socket.create_connection((host, port), timeout=60)
         self.file = self.socket.makefile("rb")
+        self.headers = headers  # complete lines, sent by send_json
 
     def send(self, data):
         self.socket.sendall(data.encode() if isinstance(data, str) else data)
@@ -129,7 +138,7 @@ class RawConnection:
     def send_json(self, path, body):
         data = json.dumps(body).encode()
         self.send(f"POST {path} HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"
-                  f"Content-Length: {len(data)}\r\n\r\n".encode() + data)
+                  f"{self.headers}Content-Length: {len(data)}\r\n\r\n".encode() + data)
 
     def read(self):
         """Status, headers and body of the next response."""
@@ -152,6 +161,24 @@ class RawConnection:
     def close(self):
         self.file.close()
         self.socket.close()
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("target", "the server that the acceptance suite judges")
+    group.addoption("--base-url", help="a running server; default: start the built one")
+    group.addoption("--api-key", help="its key")
+    group.addoption("--model", help="its model's name; default: llm, or the first it lists")
+    group.addoption("--long", action="store_true", help="full lengths of the longest checks")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--base-url"):
+        return
+    out = [item for item in items
+           if "server" in item.fixturenames or item.get_closest_marker("local") or
+           "target" not in item.fixturenames]
+    config.hook.pytest_deselected(items=out)
+    items[:] = [item for item in items if item not in out]
 
 
 @pytest.fixture(scope="session")
@@ -183,3 +210,60 @@ def alive(api):
     """After the test a good request must still be served."""
     yield
     assert api.chat(max_tokens=2).status_code == 200
+
+
+@pytest.fixture(scope="session")
+def target(request, tmp_path_factory):
+    """The server that the acceptance suite judges."""
+    option = request.config.getoption
+    if option("--base-url"):
+        running = Target(option("--base-url"), option("--api-key"), option("--model"))
+        yield running.choose_model()
+        return
+    started = Server(tmp_path_factory.mktemp("target"), "--kv-cache-memory-bytes", "1GiB",
+                     name="llm", max_model_len=TARGET_MODEL_LEN)
+    yield Target(started.url)
+    started.stop()
+
+
+@pytest.fixture(scope="session")
+def keyed(tmp_path_factory):
+    """A small server with keys and comment lines in quiet streams."""
+    started = Server(tmp_path_factory.mktemp("keyed"), "--api-key", "first", "--api-key", "second",
+                     "--sse-keep-alive", "0.1", "--max-num-seqs", "6",
+                     "--kv-cache-memory-bytes", "32MiB", name="llm", max_model_len=16384)
+    yield Api(started.url)
+    started.stop()
+
+
+class Starting:
+    """A server whose start is watched from outside."""
+
+    def __init__(self):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.process = subprocess.Popen([BINARY, "serve", MODEL, "--port", str(self.port),
+                                         "--max-model-len", "1024", "--served-model-name", "llm"],
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def statuses_until_200(self):
+        statuses = []
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end and statuses[-1:] != [200]:
+            try:
+                statuses.append(httpx.get(self.url + "/health").status_code)
+            except httpx.ConnectError:
+                assert not statuses and self.process.poll() is None
+        return statuses
+
+    def target(self):
+        return Target(self.url)
+
+
+@pytest.fixture
+def starting():
+    started = Starting()
+    yield started
+    started.process.terminate()
+    started.process.wait(timeout=60)
