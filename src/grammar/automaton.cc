@@ -1,0 +1,42 @@
+// Rows of the automaton: one derivative for each class of bytes.
+#include "grammar/automaton.h"
+
+namespace deltaserve {
+namespace {
+
+constexpr size_t kMaxRows = 32'768;  // of 1 KiB
+
+}  // namespace
+
+const Automaton::Row& Automaton::make_row(State state) {
+  std::vector<uint8_t> representatives;
+  std::array<uint8_t, 256> class_of = {};
+  pool_.byte_classes(state, representatives, class_of);
+  Row by_class = {};
+  for (const uint8_t byte : representatives) {
+    const State next = pool_.derive(state, byte);
+    by_class[class_of[byte]] = pool_.live(next) ? next : kDead;
+  }
+  auto row = std::make_unique<Row>();
+  for (size_t byte = 0; byte < row->size(); ++byte) (*row)[byte] = by_class[class_of[byte]];
+  if (rows_.size() <= state) {
+    rows_.resize(pool_.size());
+  }
+  rows_[state] = std::move(row);
+  ++num_rows_;
+  return *rows_[state];
+}
+
+Automaton::State Automaton::step(State state, std::string_view text) {
+  for (const char c : text) state = step(state, static_cast<uint8_t>(c));
+  return state;
+}
+
+void Automaton::trim() {
+  if (num_rows_ > kMaxRows) {
+    rows_.clear();
+    num_rows_ = 0;
+  }
+}
+
+}  // namespace deltaserve

@@ -1,0 +1,49 @@
+// The states of a grammar as they are met: expressions with the row of states that each byte leads
+// to. Rows are a cache over the pool's derivatives and are dropped when there are too many.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "grammar/expr.h"
+
+namespace deltaserve {
+
+class Automaton {
+ public:
+  using State = ExprId;
+  using Row = std::array<State, 256>;
+  static constexpr State kDead = ExprPool::kNothing;
+
+  // `pool` is closed.
+  Automaton(ExprPool pool, ExprId start) : pool_(std::move(pool)), start_(start) {}
+
+  State start() const { return start_; }
+  // Valid until the next trim().
+  const Row& row(State state) {
+    if (state < rows_.size() && rows_[state]) return *rows_[state];
+    return make_row(state);
+  }
+  State step(State state, uint8_t byte) { return state == kDead ? kDead : row(state)[byte]; }
+  State step(State state, std::string_view text);
+
+  bool accepting(State state) const { return pool_.nullable(state); }
+  // Only the empty text is left.
+  bool ended(State state) const { return state == ExprPool::kEmpty; }
+
+  void trim();  // drops the rows if they are too many
+  size_t num_states() const { return pool_.size(); }
+
+ private:
+  const Row& make_row(State state);
+
+  ExprPool pool_;
+  ExprId start_;
+  std::vector<std::unique_ptr<Row>> rows_;  // by state
+  size_t num_rows_ = 0;
+};
+
+}  // namespace deltaserve

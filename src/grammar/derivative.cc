@@ -1,0 +1,226 @@
+// Derivatives, the classes of bytes that an expression tells apart, and whether an intersection or
+// a complement has any text left.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/check.h"
+#include "grammar/expr.h"
+
+namespace deltaserve {
+
+ExprId ExprPool::derive(ExprId a, uint8_t byte) {
+  const Node node = nodes_[a];
+  switch (node.kind) {
+    case Kind::kNothing:
+    case Kind::kEmpty:
+      return kNothing;
+    case Kind::kBytes:
+      return sets_[node.a].contains(byte) ? kEmpty : kNothing;
+    default:
+      break;
+  }
+  const uint64_t key = uint64_t{a} << 8 | byte;
+  if (const auto known = derivatives_.find(key); known != derivatives_.end()) {
+    return known->second;
+  }
+  const ExprId result = derive_new(node, byte);
+  derivatives_.emplace(key, result);
+  return result;
+}
+
+ExprId ExprPool::derive_new(const Node& node, uint8_t byte) {
+  switch (node.kind) {
+    case Kind::kConcat:
+      return derive_concat(node, byte);
+    case Kind::kAlt:
+    case Kind::kBoth:
+      return derive_children(node, byte);
+    case Kind::kNot:
+      return intern({.kind = Kind::kNot, .a = derive(node.a, byte)});
+    case Kind::kRepeat: {
+      const int32_t max = node.max == kUnbounded ? kUnbounded : node.max - 1;
+      return concat(derive(node.a, byte), repeat(node.a, std::max(node.min - 1, 0), max));
+    }
+    case Kind::kEnding:
+      return ending_before(derive(node.a, byte), static_cast<uint8_t>(node.b));
+    case Kind::kCall:
+      DS_CHECK(rules_[node.a].defined, "a grammar rule is used before it is defined");
+      return derive(rules_[node.a].body, byte);
+    default:
+      return kNothing;
+  }
+}
+
+// A loop over the tail: it may be as long as a text, while heads nest only as deep as brackets.
+ExprId ExprPool::derive_concat(Node node, uint8_t byte) {
+  std::vector<ExprId> choices;
+  while (true) {
+    choices.push_back(concat(derive(node.a, byte), node.b));
+    if (!nodes_[node.a].nullable) break;
+    const Node tail = nodes_[node.b];
+    if (tail.kind != Kind::kConcat) {
+      choices.push_back(derive(node.b, byte));
+      break;
+    }
+    node = tail;
+  }
+  return choices.size() == 1 ? choices.front() : alt(std::move(choices));
+}
+
+ExprId ExprPool::derive_children(const Node& node, uint8_t byte) {
+  std::vector<ExprId> derived(children(node).begin(), children(node).end());
+  for (ExprId& child : derived) child = derive(child, byte);
+  if (node.kind == Kind::kAlt) {
+    return alt(std::move(derived));
+  }
+  return both_unchecked(std::move(derived));
+}
+
+// Only heads are derived: a tail is part of the grammar as it was written, which has text.
+bool ExprPool::live(ExprId a) {
+  while (nodes_[a].kind == Kind::kConcat) a = nodes_[a].a;
+  const Node node = nodes_[a];
+  switch (node.kind) {
+    case Kind::kNothing:
+      return false;
+    case Kind::kAlt:
+      for (uint32_t i = 0; i < node.b; ++i) {
+        if (live(children_[node.a + i])) return true;
+      }
+      return false;
+    case Kind::kRepeat:
+      return node.min == 0 || live(node.a);
+    case Kind::kBoth:
+    case Kind::kNot:
+    case Kind::kEnding:
+      return node.nullable || search_text(a);
+    default:
+      return true;
+  }
+}
+
+// Searches depth first, from one derivative to the next, for one that matches the empty text. What
+// is found holds for all on the way, so that following a text costs one search in all.
+bool ExprPool::search_text(ExprId a) {
+  if (const auto known = text_known_.find(a); known != text_known_.end()) {
+    return known->second;
+  }
+  struct Step {
+    ExprId id;
+    std::vector<uint8_t> bytes;  // still to be tried
+  };
+  std::vector<Step> path;
+  std::vector<ExprId> visited;
+  const auto enter = [&](ExprId id) {
+    std::array<uint8_t, 256> class_of;
+    Step step{id, {}};
+    byte_classes(id, step.bytes, class_of);
+    path.push_back(std::move(step));
+    visited.push_back(id);
+    text_known_[id] = false;  // until found
+  };
+  enter(a);
+  bool found = false;
+  while (!path.empty() && !found) {
+    if (path.back().bytes.empty()) {
+      path.pop_back();
+      continue;
+    }
+    const uint8_t byte = path.back().bytes.back();
+    path.back().bytes.pop_back();
+    const ExprId next = derive(path.back().id, byte);
+    const Kind kind = nodes_[next].kind;
+    if (kind != Kind::kBoth && kind != Kind::kNot && kind != Kind::kEnding) {
+      found = live(next);
+    } else if (nodes_[next].nullable) {
+      found = true;
+    } else if (const auto known = text_known_.find(next); known != text_known_.end()) {
+      found = known->second;
+    } else {
+      enter(next);
+    }
+  }
+  if (!found) {
+    return false;
+  }
+  // States that were left behind may still lead somewhere: forget what was assumed of them.
+  for (const ExprId id : visited) text_known_.erase(id);
+  for (const Step& step : path) text_known_[step.id] = true;
+  return true;
+}
+
+void ExprPool::collect_sets(ExprId a, std::vector<uint32_t>& sets) {
+  while (nodes_[a].kind == Kind::kConcat) {
+    collect_sets(nodes_[a].a, sets);
+    if (!nodes_[nodes_[a].a].nullable) return;
+    a = nodes_[a].b;
+  }
+  if (stamps_[a] == stamp_) {
+    return;
+  }
+  stamps_[a] = stamp_;
+  const Node& node = nodes_[a];
+  switch (node.kind) {
+    case Kind::kBytes:
+      sets.push_back(node.a);
+      return;
+    case Kind::kAlt:
+    case Kind::kBoth:
+      for (const ExprId child : children(node)) collect_sets(child, sets);
+      return;
+    case Kind::kNot:
+    case Kind::kRepeat:
+    case Kind::kEnding:
+      collect_sets(node.a, sets);
+      return;
+    case Kind::kCall:
+      collect_sets(rules_[node.a].body, sets);
+      return;
+    default:
+      return;
+  }
+}
+
+void ExprPool::byte_classes(ExprId a, std::vector<uint8_t>& representatives,
+                            std::array<uint8_t, 256>& class_of) {
+  stamps_.resize(nodes_.size(), 0);
+  ++stamp_;
+  std::vector<uint32_t> sets;
+  collect_sets(a, sets);
+  std::ranges::sort(sets);
+  sets.erase(std::ranges::unique(sets).begin(), sets.end());
+  class_of.fill(0);
+  uint32_t num_classes = 1;
+  for (const uint32_t set : sets) {
+    std::array<int32_t, 256> inside;  // new class of a class's bytes that are in the set
+    inside.fill(-1);
+    std::array<bool, 256> outside = {};
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      if (!sets_[set].contains(static_cast<uint8_t>(byte))) outside[class_of[byte]] = true;
+    }
+    for (unsigned byte = 0; byte < 256; ++byte) {
+      const uint8_t old = class_of[byte];
+      if (!sets_[set].contains(static_cast<uint8_t>(byte)) || !outside[old]) continue;
+      if (inside[old] < 0) inside[old] = static_cast<int32_t>(num_classes++);
+      class_of[byte] = static_cast<uint8_t>(inside[old]);
+    }
+  }
+  representatives.clear();
+  std::array<bool, 256> seen = {};
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    if (!std::exchange(seen[class_of[byte]], true)) {
+      representatives.push_back(static_cast<uint8_t>(byte));
+    }
+  }
+}
+
+bool ExprPool::matches(ExprId a, std::string_view text) {
+  for (const char c : text) {
+    a = derive(a, static_cast<uint8_t>(c));
+    if (a == kNothing) return false;
+  }
+  return nodes_[a].nullable;
+}
+
+}  // namespace deltaserve

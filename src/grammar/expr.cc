@@ -1,0 +1,294 @@
+// Construction of expressions: every constructor brings its result into a normal form (choices
+// sorted, concatenations right-associative), so that equal meanings mostly share an id and the
+// automaton stays small.
+#include "grammar/expr.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace deltaserve {
+namespace {
+
+constexpr uint64_t mix(uint64_t hash, uint64_t value) {
+  hash ^= value + 0x9E3779B97F4A7C15ULL + (hash << 6) + (hash >> 2);
+  return hash * 0xBF58476D1CE4E5B9ULL;
+}
+
+}  // namespace
+
+ExprPool::ExprPool(size_t max_nodes) : max_nodes_(max_nodes), table_(1024, kNothing) {
+  nodes_.push_back({});
+  Node empty;
+  empty.kind = Kind::kEmpty;
+  empty.nullable = true;
+  nodes_.push_back(empty);
+}
+
+uint64_t ExprPool::hash(const Node& node) const {
+  uint64_t hash = mix(static_cast<uint64_t>(node.kind), static_cast<uint32_t>(node.min));
+  hash = mix(hash, static_cast<uint32_t>(node.max));
+  if (node.kind == Kind::kAlt || node.kind == Kind::kBoth) {
+    for (const ExprId child : children(node)) hash = mix(hash, child);
+    return hash;
+  }
+  return mix(mix(hash, node.a), node.b);
+}
+
+bool ExprPool::same(const Node& a, const Node& b) const {
+  if (a.kind != b.kind || a.min != b.min || a.max != b.max) {
+    return false;
+  }
+  if (a.kind == Kind::kAlt || a.kind == Kind::kBoth) {
+    return std::ranges::equal(children(a), children(b));
+  }
+  return a.a == b.a && a.b == b.b;
+}
+
+void ExprPool::grow_table() {
+  std::vector<ExprId> table(table_.size() * 2, kNothing);
+  for (ExprId id = kEmpty + 1; id < nodes_.size(); ++id) {
+    size_t slot = hash(nodes_[id]) & (table.size() - 1);
+    while (table[slot] != kNothing) slot = (slot + 1) & (table.size() - 1);
+    table[slot] = id;
+  }
+  table_ = std::move(table);
+}
+
+ExprId ExprPool::intern(const Node& node) {
+  size_t slot = hash(node) & (table_.size() - 1);
+  while (table_[slot] != kNothing) {
+    if (same(nodes_[table_[slot]], node)) {
+      return table_[slot];
+    }
+    slot = (slot + 1) & (table_.size() - 1);
+  }
+  if (nodes_.size() >= max_nodes_) {
+    throw GrammarTooComplex("the grammar needs too many states");
+  }
+  const auto id = static_cast<ExprId>(nodes_.size());
+  nodes_.push_back(node);
+  nodes_[id].regular = compute_regular(node);
+  nodes_[id].nullable = compute_nullable(node);
+  table_[slot] = id;
+  if (nodes_.size() * 2 > table_.size()) {
+    grow_table();
+  }
+  return id;
+}
+
+// The children are stored first and dropped again if the node exists already.
+ExprId ExprPool::intern_children(Kind kind, const std::vector<ExprId>& children) {
+  Node node;
+  node.kind = kind;
+  node.a = static_cast<uint32_t>(children_.size());
+  node.b = static_cast<uint32_t>(children.size());
+  children_.insert(children_.end(), children.begin(), children.end());
+  const size_t before = nodes_.size();
+  const ExprId id = intern(node);
+  if (nodes_.size() == before) {
+    children_.resize(node.a);
+  }
+  return id;
+}
+
+bool ExprPool::compute_nullable(const Node& node) const {
+  const auto empty = [this](ExprId id) { return nodes_[id].nullable; };
+  switch (node.kind) {
+    case Kind::kEmpty:
+      return true;
+    case Kind::kConcat:
+      return empty(node.a) && empty(node.b);
+    case Kind::kAlt:
+      return std::ranges::any_of(children(node), empty);
+    case Kind::kBoth:
+      return std::ranges::all_of(children(node), empty);
+    case Kind::kNot:
+      return !empty(node.a);
+    case Kind::kRepeat:
+      return node.min == 0 || empty(node.a);
+    case Kind::kEnding:
+      return node.min != 0;  // found when it was made
+    case Kind::kCall:
+      return rules_[node.a].nullable;
+    default:
+      return false;
+  }
+}
+
+bool ExprPool::compute_regular(const Node& node) const {
+  switch (node.kind) {
+    case Kind::kConcat:
+      return nodes_[node.a].regular && nodes_[node.b].regular;
+    case Kind::kAlt:
+      return std::ranges::all_of(children(node), [this](ExprId id) { return nodes_[id].regular; });
+    case Kind::kRepeat:
+      return nodes_[node.a].regular;
+    case Kind::kCall:
+      return rules_[node.a].regular;
+    default:
+      return true;
+  }
+}
+
+ExprId ExprPool::bytes(const ByteSet& set) {
+  if (set.empty()) {
+    return kNothing;
+  }
+  uint64_t key = 0;
+  for (const uint64_t word : set.words()) key = mix(key, word);
+  std::vector<uint32_t>& known = set_index_[key];
+  for (const uint32_t index : known) {
+    if (sets_[index] == set) {
+      return intern({.kind = Kind::kBytes, .a = index});
+    }
+  }
+  known.push_back(static_cast<uint32_t>(sets_.size()));
+  sets_.push_back(set);
+  return intern({.kind = Kind::kBytes, .a = known.back()});
+}
+
+ExprId ExprPool::literal(std::string_view text) {
+  ExprId result = kEmpty;
+  for (auto c = text.rbegin(); c != text.rend(); ++c) {
+    result = concat(bytes(ByteSet::of(static_cast<uint8_t>(*c))), result);
+  }
+  return result;
+}
+
+ExprId ExprPool::concat(ExprId head, ExprId tail) {
+  if (head == kNothing || tail == kNothing) {
+    return kNothing;
+  }
+  if (head == kEmpty) {
+    return tail;
+  }
+  if (tail == kEmpty) {
+    return head;
+  }
+  std::vector<ExprId> parts;
+  while (nodes_[head].kind == Kind::kConcat) {
+    parts.push_back(nodes_[head].a);
+    head = nodes_[head].b;
+  }
+  parts.push_back(head);
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+    tail = intern({.kind = Kind::kConcat, .a = *part, .b = tail});
+  }
+  return tail;
+}
+
+ExprId ExprPool::concat(std::span<const ExprId> parts) {
+  ExprId result = kEmpty;
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+    result = concat(*part, result);
+  }
+  return result;
+}
+
+void ExprPool::flatten(Kind kind, ExprId a, std::vector<ExprId>& out) const {
+  if (nodes_[a].kind == kind) {
+    const auto inner = children(nodes_[a]);
+    out.insert(out.end(), inner.begin(), inner.end());
+  } else {
+    out.push_back(a);
+  }
+}
+
+ExprId ExprPool::alt(std::vector<ExprId> choices) {
+  std::vector<ExprId> flat;
+  for (const ExprId choice : choices) flatten(Kind::kAlt, choice, flat);
+  ByteSet single;
+  std::erase_if(flat, [&](ExprId id) {
+    if (nodes_[id].kind == Kind::kBytes) single = single | sets_[nodes_[id].a];
+    return id == kNothing || nodes_[id].kind == Kind::kBytes;
+  });
+  if (!single.empty()) {
+    flat.push_back(bytes(single));
+  }
+  std::ranges::sort(flat);
+  flat.erase(std::ranges::unique(flat).begin(), flat.end());
+  if (flat.size() > 1 && flat.front() == kEmpty &&
+      std::ranges::any_of(flat.begin() + 1, flat.end(),
+                          [this](ExprId id) { return nodes_[id].nullable; })) {
+    flat.erase(flat.begin());
+  }
+  if (flat.empty()) {
+    return kNothing;
+  }
+  return flat.size() == 1 ? flat.front() : intern_children(Kind::kAlt, flat);
+}
+
+ExprId ExprPool::repeat(ExprId item, int32_t min, int32_t max) {
+  if (max == 0 || item == kEmpty) {
+    return kEmpty;
+  }
+  if (item == kNothing) {
+    return min == 0 ? kEmpty : kNothing;
+  }
+  if (min == 1 && max == 1) {
+    return item;
+  }
+  return intern({.kind = Kind::kRepeat, .a = item, .min = min, .max = max});
+}
+
+ExprId ExprPool::both_unchecked(std::vector<ExprId> parts) {
+  std::vector<ExprId> flat;
+  for (const ExprId part : parts) flatten(Kind::kBoth, part, flat);
+  std::ranges::sort(flat);
+  flat.erase(std::ranges::unique(flat).begin(), flat.end());
+  if (flat.front() == kNothing) {
+    return kNothing;
+  }
+  if (std::ranges::find(flat, kEmpty) != flat.end()) {
+    const bool empty = std::ranges::all_of(flat, [this](ExprId id) { return nodes_[id].nullable; });
+    return empty ? kEmpty : kNothing;
+  }
+  return flat.size() == 1 ? flat.front() : intern_children(Kind::kBoth, flat);
+}
+
+ExprId ExprPool::both(std::vector<ExprId> parts) {
+  for (const ExprId part : parts) DS_CHECK(nodes_[part].regular, "both() of what is not regular");
+  const ExprId result = both_unchecked(std::move(parts));
+  return live(result) ? result : kNothing;
+}
+
+ExprId ExprPool::negate(ExprId a) {
+  DS_CHECK(nodes_[a].regular, "negate() of what is not regular");
+  if (nodes_[a].kind == Kind::kNot) {
+    return nodes_[a].a;
+  }
+  const ExprId result = intern({.kind = Kind::kNot, .a = a});
+  return live(result) ? result : kNothing;
+}
+
+ExprId ExprPool::ending_before(ExprId a, uint8_t end) {
+  DS_CHECK(nodes_[a].regular, "ending_before() of what is not regular");
+  if (a == kNothing) {
+    return kNothing;
+  }
+  const bool empty = nodes_[derive(a, end)].nullable;
+  return intern({.kind = Kind::kEnding, .a = a, .b = end, .min = empty ? 1 : 0});
+}
+
+uint32_t ExprPool::new_rule() {
+  rules_.push_back({});
+  return static_cast<uint32_t>(rules_.size() - 1);
+}
+
+uint32_t ExprPool::new_regular_rule(bool nullable) {
+  rules_.push_back({.regular = true, .nullable = nullable});
+  return static_cast<uint32_t>(rules_.size() - 1);
+}
+
+void ExprPool::define(uint32_t rule, ExprId body) {
+  rules_.at(rule).body = body;
+  rules_.at(rule).defined = true;
+}
+
+ExprId ExprPool::call(uint32_t rule) {
+  return intern({.kind = Kind::kCall, .a = rule});
+}
+
+}  // namespace deltaserve

@@ -1,0 +1,76 @@
+// Masks are kept by state: what a schema asks for comes again with every item and every request.
+#include "grammar/grammar.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace deltaserve {
+namespace {
+
+// A mask of a 248k vocabulary is 31 KB: a thousand states.
+constexpr size_t kMaxMaskBytes = size_t{32} << 20;
+
+}  // namespace
+
+Result<std::shared_ptr<Grammar>> Grammar::make(
+    ExprPool pool, ExprId root, std::shared_ptr<const GrammarVocabulary> vocabulary) {
+  const Result<ExprId> start = pool.close(root);
+  if (!start) {
+    return std::unexpected(start.error());
+  }
+  return std::shared_ptr<Grammar>(
+      new Grammar(Automaton(std::move(pool), *start), std::move(vocabulary)));
+}
+
+Grammar::State Grammar::advance(State state, int32_t token) {
+  const std::lock_guard lock(mutex_);
+  if (token < 0 || static_cast<size_t>(token) >= vocabulary_->size()) {
+    return kDead;
+  }
+  if (vocabulary_->is_end(token)) {
+    return automaton_.accepting(state) ? state : kDead;
+  }
+  const std::string& bytes = vocabulary_->bytes(token);
+  return bytes.empty() ? kDead : automaton_.step(state, bytes);
+}
+
+const std::vector<uint64_t>& Grammar::mask_of(State state) {
+  if (const auto known = masks_.find(state); known != masks_.end()) {
+    return known->second;
+  }
+  automaton_.trim();
+  std::vector<uint64_t> bits(vocabulary_->num_words(), 0);
+  // The largest group with a limit: beyond it only "any number" matters.
+  const int32_t limit = GrammarVocabulary::kGroupSizes[GrammarVocabulary::kGroupSizes.size() - 2];
+  const int32_t plain = count_plain(automaton_, state, limit);
+  vocabulary_->add_allowed(automaton_, state, plain, bits);
+  if (automaton_.accepting(state)) {
+    for (const int32_t id : vocabulary_->end_ids()) {
+      bits[static_cast<size_t>(id) >> 6] |= uint64_t{1} << (id & 63);
+    }
+  }
+  if ((masks_.size() + 1) * bits.size() * sizeof(uint64_t) > kMaxMaskBytes) {
+    masks_.clear();
+  }
+  return masks_.emplace(state, std::move(bits)).first->second;
+}
+
+void Grammar::fill_mask(State state, std::span<uint64_t> bits) {
+  DS_CHECK(state != kDead, "a mask of a dead state");
+  const std::lock_guard lock(mutex_);
+  std::ranges::copy(mask_of(state), bits.begin());
+}
+
+bool Grammar::may_end(State state) const {
+  const std::lock_guard lock(mutex_);
+  return automaton_.accepting(state);
+}
+
+bool Grammar::must_end(State state) const {
+  const std::lock_guard lock(mutex_);
+  return automaton_.ended(state);
+}
+
+}  // namespace deltaserve

@@ -1,0 +1,27 @@
+// JSON Schema (draft 2020-12) as a grammar: every text that it lets through is valid. Keywords that
+// cannot be kept are refused by name, never ignored. Objects are written in the order of their
+// `properties`; keys beyond those only where additionalProperties or patternProperties say so.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "base/error.h"
+#include "grammar/expr.h"
+#include "grammar/json_text.h"
+#include "json/json.h"
+
+namespace deltaserve {
+
+struct SchemaLimits {
+  int32_t max_depth = 100;      // of schemas in schemas, references followed
+  int64_t max_schemas = 20000;  // compiled in all, alternatives counted each time
+  std::chrono::steady_clock::duration max_time = std::chrono::seconds(2);
+};
+
+// One JSON value that satisfies `schema`, without white space around it. Errors: kInvalidArgument
+// that names the keyword and its place. GrammarTooComplex may be thrown.
+Result<ExprId> compile_json_schema(ExprPool& pool, JsonText& json, const json::Value& schema,
+                                   const SchemaLimits& limits = {});
+
+}  // namespace deltaserve

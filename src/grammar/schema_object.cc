@@ -1,0 +1,229 @@
+// Objects: named properties in their order, then members whose keys match a pattern or none.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "grammar/regex.h"
+#include "grammar/schema_compiler.h"
+
+namespace deltaserve {
+namespace {
+
+// Every set of patterns that a key may match is a case of its own.
+constexpr size_t kMaxPatterns = 4;
+constexpr int64_t kMaxCountedProperties = 20'000;  // places times counts
+
+}  // namespace
+
+ExprId SchemaCompiler::key_pattern(std::string_view pattern, const std::string& path) {
+  if (const auto known = patterns_.find(pattern); known != patterns_.end()) {
+    return known->second;
+  }
+  const Result<ExprId> compiled = compile_regex(
+      pool_, pattern, {[this](const CharSet& set) { return json_.character(set); }, true});
+  if (!compiled) {
+    return refuse(path, compiled.error().message);
+  }
+  patterns_.emplace(pattern, *compiled);
+  return *compiled;
+}
+
+bool SchemaCompiler::pattern_matches(std::string_view pattern, std::string_view name,
+                                     const std::string& path) {
+  std::string quoted;
+  json::append_quoted(name, quoted);
+  const ExprId expr = key_pattern(pattern, path);
+  return pool_.matches(expr, std::string_view(quoted).substr(1, quoted.size() - 2));
+}
+
+// The schemas that the value of this key has to satisfy.
+SchemaCompiler::Conjunction SchemaCompiler::property_schemas(const Conjunction& all,
+                                                             std::string_view name) {
+  Conjunction schemas;
+  for (const Part& part : all.parts) {
+    bool found = false;
+    if (const json::Value* own = find(part, "properties")) {
+      if (const json::Value* schema = own->get_object().if_contains(name)) {
+        schemas.parts.push_back({schema, fmt::format("{}.properties.{}", part.path, name)});
+        found = true;
+      }
+    }
+    if (const json::Value* patterns = find(part, "patternProperties")) {
+      for (const auto& [pattern, schema] : patterns->get_object()) {
+        if (pattern_matches(pattern, name, part.path)) {
+          schemas.parts.push_back({&schema, part.path + ".patternProperties"});
+          found = true;
+        }
+      }
+    }
+    const json::Value* other = find(part, "additionalProperties");
+    if (!found && other != nullptr) {
+      schemas.parts.push_back({other, part.path + ".additionalProperties"});
+    }
+  }
+  return schemas;
+}
+
+std::vector<SchemaCompiler::Property> SchemaCompiler::properties(const Conjunction& all) {
+  std::vector<std::string> names;
+  std::set<std::string, std::less<>> seen;
+  std::set<std::string, std::less<>> required;
+  const auto add = [&](std::string_view name) {
+    if (seen.emplace(name).second) names.emplace_back(name);
+  };
+  for (const Part& part : all.parts) {
+    if (const json::Value* own = find(part, "properties")) {
+      for (const auto& [name, schema] : own->get_object()) add(name);
+    }
+  }
+  for (const Part& part : all.parts) {
+    if (const json::Value* own = find(part, "required")) {
+      for (const json::Value& name : own->get_array()) {
+        add(std::string_view(name.get_string()));
+        required.emplace(std::string_view(name.get_string()));
+      }
+    }
+  }
+  std::vector<Property> result;
+  for (std::string& name : names) {
+    Property property;
+    std::string quoted;
+    json::append_quoted(name, quoted);
+    property.required = required.contains(name);
+    property.member = json_.member(pool_.literal(quoted), compile(property_schemas(all, name)));
+    property.name = std::move(name);
+    result.push_back(std::move(property));
+  }
+  return result;
+}
+
+// Keys that are not named and satisfy propertyNames, without quotation marks.
+ExprId SchemaCompiler::extra_key(const Conjunction& all, const std::vector<Property>& named) {
+  const ExprId any = pool_.repeat(json_.character(CharSet::all()), 0, ExprPool::kUnbounded);
+  std::vector<ExprId> parts = {any};
+  std::vector<ExprId> taken;
+  for (const Property& property : named) {
+    std::string quoted;
+    json::append_quoted(property.name, quoted);
+    taken.push_back(pool_.literal(std::string_view(quoted).substr(1, quoted.size() - 2)));
+  }
+  if (!taken.empty()) parts.push_back(pool_.negate(pool_.alt(std::move(taken))));
+  for (const Part& part : all.parts) {
+    if (find(part, "propertyNames") == nullptr) continue;
+    Conjunction names;
+    if (!flatten(member(part, "propertyNames"), names)) return ExprPool::kNothing;
+    parts.push_back(string_content(names));
+  }
+  return pool_.both(std::move(parts));
+}
+
+// One member beyond the named ones. Where nothing is said about other keys, an object that names
+// its properties has none, as strict mode wants it.
+ExprId SchemaCompiler::extra_members(const Conjunction& all, const std::vector<Property>& named) {
+  std::vector<std::string> patterns;
+  bool says_additional = false;
+  for (const Part& part : all.parts) {
+    says_additional = says_additional || find(part, "additionalProperties") != nullptr;
+    if (const json::Value* own = find(part, "patternProperties")) {
+      for (const auto& [pattern, schema] : own->get_object()) {
+        if (std::ranges::find(patterns, pattern) == patterns.end()) patterns.emplace_back(pattern);
+      }
+    }
+  }
+  if (patterns.size() > kMaxPatterns) {
+    return refuse(all.parts.front().path,
+                  fmt::format("more than {} patterns of properties.", kMaxPatterns));
+  }
+  const ExprId any_key = extra_key(all, named);
+  std::vector<ExprId> choices;
+  for (uint32_t matched = 0; matched < 1U << patterns.size(); ++matched) {
+    if (matched == 0 && !says_additional && (!named.empty() || !patterns.empty())) continue;
+    std::vector<ExprId> keys = {any_key};
+    Conjunction schemas;
+    for (size_t i = 0; i < patterns.size(); ++i) {
+      const ExprId pattern = key_pattern(patterns[i], all.parts.front().path);
+      keys.push_back((matched >> i & 1U) != 0 ? pattern : pool_.negate(pattern));
+    }
+    const ExprId key = pool_.both(std::move(keys));
+    if (key == ExprPool::kNothing) continue;
+    for (const Part& part : all.parts) {
+      bool found = false;
+      for (size_t i = 0; i < patterns.size(); ++i) {
+        const json::Value* own = find(part, "patternProperties");
+        const json::Value* schema =
+            own == nullptr ? nullptr : own->get_object().if_contains(patterns[i]);
+        if (schema == nullptr || (matched >> i & 1U) == 0) continue;
+        schemas.parts.push_back({schema, part.path + ".patternProperties"});
+        found = true;
+      }
+      const json::Value* other = find(part, "additionalProperties");
+      if (!found && other != nullptr) {
+        schemas.parts.push_back({other, part.path + ".additionalProperties"});
+      }
+    }
+    choices.push_back(json_.member(json_.quoted(key), compile(std::move(schemas))));
+  }
+  return pool_.alt(std::move(choices));
+}
+
+ExprId SchemaCompiler::compile_object(const Conjunction& all) {
+  std::vector<Property> named = properties(all);
+  const ExprId extra = extra_members(all, named);
+  const auto impossible = [](const Property& property) {
+    return property.member == ExprPool::kNothing;
+  };
+  for (const Property& property : named) {
+    if (impossible(property) && property.required) return ExprPool::kNothing;
+  }
+  std::erase_if(named, impossible);
+  const int32_t min = largest(all, "minProperties", 0);
+  const int32_t max = smallest(all, "maxProperties", ExprPool::kUnbounded);
+  if (error_ || (max != ExprPool::kUnbounded && max < min)) {
+    return ExprPool::kNothing;
+  }
+  const ExprId members = members_in_order(named, extra, min, max);
+  return error_ ? ExprPool::kNothing : json_.bracketed('{', members, '}');
+}
+
+// Built from the back over (place, members so far); a count that no limit asks about stops at 1,
+// where the comma begins.
+ExprId SchemaCompiler::members_in_order(const std::vector<Property>& named, ExprId extra,
+                                        int32_t min, int32_t max) {
+  const bool bounded = max != ExprPool::kUnbounded;
+  const auto places = static_cast<int32_t>(named.size());
+  const int32_t top = std::min(std::max({1, min, bounded ? max : 0}), places + 1);
+  if (int64_t{places} * top > kMaxCountedProperties) {
+    return refuse("$", "too many properties to count.");
+  }
+  const auto extras = [&](int32_t count) {
+    const int32_t needed = std::max(min - count, 0);
+    const int32_t more = bounded ? max - count : ExprPool::kUnbounded;
+    if (extra == ExprPool::kNothing || more == 0) {
+      return needed == 0 ? ExprPool::kEmpty : ExprPool::kNothing;
+    }
+    return count == 0 ? json_.list(extra, needed, more)
+                      : pool_.repeat(pool_.concat(json_.comma(), extra), needed, more);
+  };
+  std::vector<ExprId> after;
+  for (int32_t count = 0; count <= top; ++count) {
+    after.push_back(bounded && count > max ? ExprPool::kNothing : extras(count));
+  }
+  for (int32_t place = places - 1; place >= 0; --place) {
+    const Property& property = named[static_cast<size_t>(place)];
+    std::vector<ExprId> here(after.size(), ExprPool::kNothing);
+    for (int32_t count = 0; count <= top; ++count) {
+      const auto next = static_cast<size_t>(std::min(count + 1, top));
+      ExprId taken =
+          bounded && count >= max ? ExprPool::kNothing : pool_.concat(property.member, after[next]);
+      if (count > 0) taken = pool_.concat(json_.comma(), taken);
+      const auto index = static_cast<size_t>(count);
+      here[index] = property.required ? taken : pool_.alt(taken, after[index]);
+    }
+    after = std::move(here);
+  }
+  return after.front();
+}
+
+}  // namespace deltaserve

@@ -1,0 +1,129 @@
+// Schemas by keyword. Thousands of random ones are compared with jsonschema by the oracle.
+#include "grammar/json_schema.h"
+
+#include <fmt/format.h>
+
+#include "grammar_test_util.h"
+
+namespace deltaserve {
+namespace {
+
+constexpr const char* kPerson =
+    R"({"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer"}},
+        "required":["name","age"]})";
+
+TEST(GrammarJsonSchema, WritesPropertiesInTheirOrder) {
+  EXPECT_TRUE(accepts(schema(kPerson), R"({"name":"Alice","age":30})"));
+  EXPECT_TRUE(accepts(schema(kPerson), "\n\n{ \"name\": \"Alice\",\n  \"age\": 30\n}"));
+  EXPECT_FALSE(accepts(schema(kPerson), R"({"age":30,"name":"Alice"})"));
+  EXPECT_FALSE(accepts(schema(kPerson), R"({"name":"Alice"})"));
+  EXPECT_FALSE(accepts(schema(kPerson), R"({"name":"Alice","age":30,"x":1})"));
+  EXPECT_FALSE(accepts(schema(kPerson), R"({"name":"Alice","age":30} )"));
+}
+
+TEST(GrammarJsonSchema, OptionalPropertiesAndCommas) {
+  const auto spec = schema(R"({"type":"object","properties":{"a":{},"b":{},"c":{}},
+                               "required":["b"],"additionalProperties":false})");
+  EXPECT_TRUE(accepts(spec, R"({"b":1})"));
+  EXPECT_TRUE(accepts(spec, R"({"a":1,"b":[{"z":null}],"c":"x"})"));
+  EXPECT_FALSE(accepts(spec, R"({"a":1,"c":1})"));
+  EXPECT_FALSE(accepts(spec, R"({,"b":1})"));
+  EXPECT_FALSE(accepts(spec, R"({"b":1,})"));
+}
+
+TEST(GrammarJsonSchema, FollowsRecursion) {
+  const auto spec = schema(R"({"$ref":"#/$defs/node","$defs":{"node":{"type":"object",
+      "properties":{"v":{"type":"integer"},"next":{"anyOf":[{"$ref":"#/$defs/node"},{"type":"null"}]}},
+      "required":["v","next"]}}})");
+  std::string text = "null";
+  for (int i = 0; i < 300; ++i) text = fmt::format(R"({{"v":{},"next":{}}})", i, text);
+  EXPECT_TRUE(accepts(spec, text));
+  EXPECT_FALSE(accepts(spec, text.substr(0, text.size() - 1)));
+  EXPECT_NE(
+      refusal(schema(R"({"type":"object","required":["me"],"properties":{"me":{"$ref":"#"}}})")),
+      "");
+}
+
+TEST(GrammarJsonSchema, StringsByCharactersNotBytes) {
+  const auto spec = schema(R"({"type":"string","minLength":2,"maxLength":3})");
+  EXPECT_TRUE(accepts(spec, "\"\xE6\xBC\xA2\xF0\x9F\x98\x80\""));
+  EXPECT_TRUE(accepts(spec, R"("\ud83d\ude00b")"));
+  EXPECT_FALSE(accepts(spec, R"("\ud83d\ude00")"));
+  EXPECT_FALSE(accepts(spec, R"("\ud83d")"));
+  EXPECT_FALSE(accepts(spec, "\"a\nb\""));
+  EXPECT_TRUE(accepts(schema(R"x({"type":"string","pattern":"^\"\\n$"})x"), R"x("\"\n")x"));
+}
+
+TEST(GrammarJsonSchema, EmptyIntersectionsAreNoDeadEnds) {
+  const auto spec = schema(R"x({"type":"string","pattern":"^(abc|ab)","maxLength":2})x");
+  EXPECT_TRUE(accepts(spec, R"("ab")"));
+  ExprPool pool;
+  const ExprId root = pool.close(*compile_spec(pool, spec)).value();
+  Automaton automaton(std::move(pool), root);
+  EXPECT_EQ(automaton.step(automaton.start(), "\"abc"), Automaton::kDead);
+  EXPECT_NE(refusal(schema(R"({"type":"string","pattern":"^a{5}","maxLength":3})")), "");
+}
+
+TEST(GrammarJsonSchema, Formats) {
+  EXPECT_TRUE(accepts(schema(R"({"type":"string","format":"date-time"})"),
+                      R"("2026-11-29T23:59:59.25+01:00")"));
+  EXPECT_FALSE(accepts(schema(R"({"type":"string","format":"date"})"), R"("2026-02-30")"));
+  EXPECT_TRUE(accepts(schema(R"({"type":"string","format":"ipv6"})"), R"("fe80::1")"));
+  EXPECT_TRUE(accepts(schema(R"({"type":"string","format":"email"})"), R"("a.b+c@x-y.org")"));
+  EXPECT_NE(refusal(schema(R"({"type":"string","format":"color"})")).find("'color'"),
+            std::string::npos);
+}
+
+TEST(GrammarJsonSchema, OneOfNeedsToBeDisjoint) {
+  const auto spec = schema(R"({"oneOf":[
+      {"type":"object","properties":{"k":{"const":"x"},"v":{"type":"integer"}},"required":["k","v"]},
+      {"type":"object","properties":{"k":{"const":"y"}},"required":["k"]},
+      {"type":"string","maxLength":2},{"type":"string","minLength":3}]})");
+  EXPECT_TRUE(accepts(spec, R"({"k":"x","v":1})"));
+  EXPECT_TRUE(accepts(spec, R"({"k":"y"})"));
+  EXPECT_TRUE(accepts(spec, R"("abcdef")"));
+  EXPECT_NE(refusal(schema(R"({"oneOf":[{"type":"integer"},{"minimum":3}]})")).find("oneOf"),
+            std::string::npos);
+}
+
+TEST(GrammarJsonSchema, RefusesByNameAndPlace) {
+  const std::string message = refusal(
+      schema(R"({"type":"object","properties":{"a":{"type":"array","uniqueItems":true}}})"));
+  EXPECT_NE(message.find("'uniqueItems'"), std::string::npos) << message;
+  EXPECT_NE(message.find("$.properties.a"), std::string::npos) << message;
+  for (const char* text :
+       {R"({"not":{}})", R"({"type":"strng"})", R"({"$ref":"#/nowhere"})",
+        R"({"$ref":"http://x/y"})", R"({"minLength":-1})", R"({"properties":[]})", R"({"enum":3})",
+        R"({"anyOf":[]})", "false", R"({"if":{}})", R"({"unheardOf":1})", R"({"$ref":"#"})", "3"}) {
+    if (std::string_view(text) == R"({"$ref":"#"})") {
+      EXPECT_EQ(refusal(schema(text)), "") << "refers to itself and says nothing more";
+    } else {
+      EXPECT_NE(refusal(schema(text)), "") << text;
+    }
+  }
+}
+
+TEST(GrammarJsonSchema, LimitsSizeAndDepth) {
+  std::string deep = "{}";
+  for (int i = 0; i < 150; ++i) deep = fmt::format(R"({{"type":"array","items":{}}})", deep);
+  EXPECT_NE(refusal(schema(deep)).find("nested too deeply"), std::string::npos);
+  std::string wide = R"({"anyOf":[{"type":"null"}]})";
+  for (int i = 0; i < 60; ++i) {
+    wide = fmt::format(
+        R"({{"anyOf":[{{"type":"array","items":{0}}},{{"type":"array","items":{0}}}]}})",
+        i < 8 ? wide : R"({"$ref":"#/anyOf/0/items"})");
+  }
+  EXPECT_NE(refusal(schema(R"({"allOf":[)" + wide + "]}")), "x");  // comes back at all
+  const std::string long_value(1'000'000, 'x');
+  ExprPool pool;
+  EXPECT_TRUE(accepts(ChoiceSpec{{long_value.substr(0, 200'000)}}, long_value.substr(0, 200'000)));
+}
+
+TEST(GrammarJsonSchema, AnyObject) {
+  EXPECT_TRUE(accepts(AnyJsonObject{}, R"({"a":[1,2.5e-3,{"b":null}],"":"x\/\u00e9"})"));
+  EXPECT_FALSE(accepts(AnyJsonObject{}, "[]"));
+  EXPECT_FALSE(accepts(AnyJsonObject{}, R"({"a":01})"));
+}
+
+}  // namespace
+}  // namespace deltaserve

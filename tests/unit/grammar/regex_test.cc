@@ -1,0 +1,58 @@
+// Patterns: what tools/oracles/grammar_compare.py cannot show is what is refused, and how.
+#include "grammar/regex.h"
+
+#include <fmt/format.h>
+
+#include "grammar_test_util.h"
+
+namespace deltaserve {
+namespace {
+
+TEST(GrammarRegex, MatchesWholeAnswers) {
+  EXPECT_TRUE(accepts(RegexSpec{"[a-c]{2,3}"}, "abc"));
+  EXPECT_FALSE(accepts(RegexSpec{"[a-c]{2,3}"}, "abcd"));
+  EXPECT_TRUE(accepts(RegexSpec{"^a|b$"}, "b"));
+  EXPECT_TRUE(accepts(RegexSpec{"a{2}{3}"}, "aaaaaa"));
+  EXPECT_TRUE(accepts(RegexSpec{"{x}"}, "{x}"));
+}
+
+TEST(GrammarRegex, KnowsUnicode) {
+  EXPECT_TRUE(accepts(RegexSpec{"\\p{Lu}\\p{Ll}+"}, "\xC3\x89t\xC3\xA9"));
+  EXPECT_TRUE(accepts(RegexSpec{"\\u{1F600}|\\uD83D\\uDE01"}, "\xF0\x9F\x98\x81"));
+  EXPECT_TRUE(accepts(RegexSpec{"[\xE4\xB8\x80-\xE9\xBE\xA5]"}, "\xE6\xBC\xA2"));
+  EXPECT_FALSE(accepts(RegexSpec{"."}, "\xE6\xBC"));
+  EXPECT_FALSE(accepts(RegexSpec{"[^a]"}, "\xED\xA0\x80"));  // half a surrogate pair
+}
+
+TEST(GrammarRegex, KeepsInnerAnchors) {
+  const RegexSpec spec{"(^|,)a(,|$)"};
+  EXPECT_TRUE(accepts(spec, "a"));
+  EXPECT_TRUE(accepts(spec, ",a,"));
+  EXPECT_FALSE(accepts(spec, "ba"));
+}
+
+TEST(GrammarRegex, RefusesWhatIsNoSetOfTexts) {
+  EXPECT_NE(refusal(RegexSpec{"(?=a)b"}).find("look-around"), std::string::npos);
+  EXPECT_NE(refusal(RegexSpec{"(a)\\1"}).find("\\1"), std::string::npos);
+  EXPECT_NE(refusal(RegexSpec{"\\bword"}).find("\\b"), std::string::npos);
+  EXPECT_NE(refusal(RegexSpec{"a++"}).find("possessive"), std::string::npos);
+}
+
+TEST(GrammarRegex, RefusesBrokenPatternsWithTheirPlace) {
+  for (const char* pattern :
+       {"(", ")", "[a", "*a", "a{3,2}", "\\", "[b-a]", "\\x1", "\\p{Greek}"}) {
+    EXPECT_NE(refusal(RegexSpec{pattern}).find("at offset"), std::string::npos) << pattern;
+  }
+}
+
+TEST(GrammarRegex, RefusesTowersOfGroupsAndQuantifiers) {
+  EXPECT_NE(refusal(RegexSpec{std::string(4000, '(')}), "");
+  EXPECT_NE(refusal(RegexSpec{fmt::format("a{}", std::string(4000, '*'))}), "");
+  EXPECT_NE(refusal(RegexSpec{std::string(100'000, 'a')}).find("bytes"), std::string::npos);
+  std::string optional;
+  for (int i = 0; i < 1000; ++i) optional += "a?";
+  EXPECT_TRUE(accepts(RegexSpec{optional}, "aaa"));
+}
+
+}  // namespace
+}  // namespace deltaserve
