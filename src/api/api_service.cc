@@ -5,6 +5,7 @@
 
 #include "api/chat_request.h"
 #include "api/completion_request.h"
+#include "api/messages_api_request.h"
 #include "api/models_endpoint.h"
 #include "api/tokenize_endpoint.h"
 #include "json/fields.h"
@@ -91,6 +92,14 @@ Result<ApiService::Prepared> ApiService::chat(std::string_view body) const {
 
 Result<ApiService::Prepared> ApiService::completion(std::string_view body) const {
   return prepare(body, parse_completion_request);
+}
+
+Result<ApiService::Prepared> ApiService::messages(std::string_view body) const {
+  return prepare(body, messages_api::parse_request);
+}
+
+Result<std::string> ApiService::count_message_tokens(std::string_view body) const {
+  return answer(body, messages_api::count_tokens);
 }
 
 Result<std::string> ApiService::tokenize(std::string_view body) const {

@@ -34,9 +34,11 @@ class ApiService {
   };
   Result<Prepared> chat(std::string_view body) const;
   Result<Prepared> completion(std::string_view body) const;
+  Result<Prepared> messages(std::string_view body) const;  // Anthropic's protocol
 
   Result<std::string> tokenize(std::string_view body) const;
   Result<std::string> detokenize(std::string_view body) const;
+  Result<std::string> count_message_tokens(std::string_view body) const;
   Result<std::string> models() const;
   Result<std::string> model(std::string_view id) const;
   std::string version() const;  // {"version":"..."}

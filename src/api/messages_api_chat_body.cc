@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <utility>
@@ -148,6 +149,40 @@ void read_output_config(FieldReader& fields, json::Object& chat) {
   }
 }
 
+// "clear_thinking" edits with keep "all" ask for what templates call preserve_thinking: the
+// thoughts of earlier turns stay in the prompt. Other edits shorten a conversation that would still
+// be valid.
+void read_context_management(FieldReader& fields, json::Object& chat) {
+  const json::Object* management = fields.object("context_management");
+  if (management == nullptr) {
+    return;
+  }
+  FieldReader nested(*management, "context_management");
+  const json::Array* edits = nested.array("edits");
+  if (!nested.ok()) {
+    fields.fail(nested.error());
+    return;
+  }
+  const auto keeps_thoughts = [](const json::Value& edit) {
+    const json::Object* object = edit.if_object();
+    const json::Value* type = object != nullptr ? object->if_contains("type") : nullptr;
+    const json::Value* keep = object != nullptr ? object->if_contains("keep") : nullptr;
+    return type != nullptr && type->is_string() &&
+           std::string_view(type->get_string()).starts_with("clear_thinking_") && keep != nullptr &&
+           *keep == "all";
+  };
+  if (edits == nullptr || std::ranges::none_of(*edits, keeps_thoughts)) {
+    return;
+  }
+  json::Value& kwargs = chat["chat_template_kwargs"];
+  if (kwargs.is_null()) {
+    kwargs.emplace_object();
+  }
+  if (json::Object* variables = kwargs.if_object()) {
+    variables->emplace("preserve_thinking", true);
+  }
+}
+
 void refuse_mcp_servers(FieldReader& fields) {
   const json::Array* servers = fields.array("mcp_servers");
   if (servers != nullptr && !servers->empty()) {
@@ -188,6 +223,7 @@ Result<ChatBody> chat_body(const json::Object& request) {
   body.stop_sequences = read_stop_sequences(fields);
   read_thinking(fields, body);
   read_output_config(fields, body.fields);
+  read_context_management(fields, body.fields);
   refuse_mcp_servers(fields);
   read_tools(fields, body.fields);
   const json::Array* messages = fields.array("messages");

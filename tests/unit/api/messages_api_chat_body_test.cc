@@ -289,6 +289,25 @@ TEST(MessagesApiChatBody, OutputConfigSetsEffortAndFormat) {
   }
 }
 
+TEST(MessagesApiChatBody, ThoughtsAreKeptIfTheRequestSaysSo) {
+  const auto kwargs = [](std::string_view edits, std::string_view more = "") {
+    json::Object fields = fields_of(body(
+        kUser, R"("context_management":{"edits":)" + std::string(edits) + "}" + std::string(more)));
+    return json::serialize(fields["chat_template_kwargs"]);
+  };
+  constexpr std::string_view kKeepAll = R"([{"type":"clear_thinking_20251015","keep":"all"}])";
+  EXPECT_EQ(kwargs(kKeepAll), R"({"preserve_thinking":true})");
+  EXPECT_EQ(kwargs(kKeepAll, R"(,"chat_template_kwargs":{"preserve_thinking":false})"),
+            R"({"preserve_thinking":false})");
+  for (const char* others :
+       {"[]", "null", "[7,{}]", R"([{"type":"clear_tool_uses_20250919","keep":"all"}])",
+        R"([{"type":"clear_thinking_20251015","keep":{"type":"thinking_turns","value":1}}])"}) {
+    EXPECT_EQ(kwargs(others), "null");
+  }
+  EXPECT_EQ(error_of(body(kUser, R"("context_management":{"edits":1})")).param,
+            "context_management.edits");
+}
+
 TEST(MessagesApiChatBody, StopSequencesMayBeMany) {
   const auto many = chat_body(parse(body(kUser, R"("stop_sequences":["a","b","c","d","e","f"])")));
   ASSERT_TRUE(many);
