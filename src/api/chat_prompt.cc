@@ -14,6 +14,8 @@ namespace {
 struct TemplateInput {
   json::Array messages;
   json::Object variables;  // all but messages
+  ToolFields tools;
+  std::optional<int64_t> thinking_budget;
   bool continue_final_message = false;
 };
 
@@ -48,13 +50,28 @@ void read_continuation(FieldReader& fields, TemplateInput& input) {
   }
 }
 
-Result<TemplateInput> read_template_input(FieldReader& fields) {
+// The server's template variables under the request's.
+json::Object read_variables(const ServingContext& context, FieldReader& fields,
+                            const ThinkingFields& thinking) {
+  const json::Object kwargs = read_template_kwargs(fields);
+  json::Object variables = context.chat.template_kwargs;
+  for (const auto& [key, value] : kwargs) {
+    variables[key] = value;
+  }
+  if (fields.ok()) {
+    set_thinking_variables(thinking, kwargs, context.chat_template->source(), variables);
+  }
+  return variables;
+}
+
+Result<TemplateInput> read_template_input(const ServingContext& context, FieldReader& fields) {
   TemplateInput input;
-  input.variables = read_template_kwargs(fields);
-  read_thinking_switch(fields, input.variables);
-  json::Array tools = read_tool_fields(fields);
-  if (!tools.empty()) {
-    input.variables["tools"] = std::move(tools);
+  const ThinkingFields thinking = read_thinking_fields(fields);
+  input.thinking_budget = thinking.budget;
+  input.variables = read_variables(context, fields, thinking);
+  input.tools = read_tool_fields(fields);
+  if (!input.tools.tools.empty() && !input.tools.forbidden) {
+    input.variables["tools"] = input.tools.tools;
   }
   read_continuation(fields, input);
   const json::Array* messages = fields.array("messages");
@@ -145,13 +162,44 @@ std::vector<int32_t> encode(const ServingContext& context, const RenderedPrompt&
   return context.tokenizer->encode(spans);
 }
 
+// Where the prompt leaves off. A tag that came from the request is text, unless such text may be a
+// control token.
+OutputStart start_of_answer(const ServingContext& context, const RenderedPrompt& prompt) {
+  const size_t last = prompt.text.find_last_not_of(" \t\r\n");
+  for (const RenderedPrompt::Span& span : prompt.spans) {
+    if (last >= span.begin && last < span.end && !span.from_template &&
+        !context.allow_special_tokens_in_content) {
+      return OutputStart::kContent;
+    }
+  }
+  return output_start(prompt.text);
+}
+
+Result<OutputOptions> output_options(const ServingContext& context, const ToolFields& tools,
+                                     const RenderedPrompt& prompt) {
+  OutputOptions output;
+  output.start = start_of_answer(context, prompt);
+  output.split_reasoning = context.chat.split_reasoning;
+  if (tools.tools.empty()) {
+    return output;
+  }
+  Result<ToolSet> set = ToolSet::from_json(tools.tools);
+  if (!set) {
+    return std::unexpected(std::move(set.error()));
+  }
+  output.format =
+      context.chat.tool_calls.value_or(tool_call_format(context.chat_template->source()));
+  output.tools = std::make_shared<const ToolSet>(*std::move(set));
+  return output;
+}
+
 }  // namespace
 
 Result<ChatPrompt> build_chat_prompt(const ServingContext& context, FieldReader& fields) {
   if (context.chat_template == nullptr) {
     return invalid("This checkpoint has no chat template: use /v1/completions.");
   }
-  Result<TemplateInput> input = read_template_input(fields);
+  Result<TemplateInput> input = read_template_input(context, fields);
   if (!input) {
     return std::unexpected(std::move(input.error()));
   }
@@ -159,12 +207,20 @@ Result<ChatPrompt> build_chat_prompt(const ServingContext& context, FieldReader&
   if (input->continue_final_message) {
     prompt.continued_text = input->messages.back().at("content").get_string();
   }
-  const Result<RenderedPrompt> rendered =
-      input->continue_final_message ? render_continued(*context.chat_template, *std::move(input))
-                                    : render(*context.chat_template, *input);
+  const Result<RenderedPrompt> rendered = input->continue_final_message
+                                              ? render_continued(*context.chat_template, *input)
+                                              : render(*context.chat_template, *input);
   if (!rendered) {
     return std::unexpected(rendered.error());
   }
+  Result<OutputOptions> output = output_options(context, input->tools, *rendered);
+  if (!output) {
+    return std::unexpected(std::move(output.error()));
+  }
+  prompt.output = *std::move(output);
+  prompt.forbids_tool_calls = input->tools.forbidden;
+  prompt.parallel_tool_calls = input->tools.parallel;
+  prompt.thinking_budget = input->thinking_budget;
   prompt.token_ids = encode(context, *rendered);
   if (prompt.token_ids.empty()) {
     return invalid("The chat template made an empty prompt of these messages.", "messages");

@@ -8,7 +8,9 @@
 #include "api/chat_response.h"
 #include "api/request_id.h"
 #include "api/sampling_fields.h"
+#include "api/thinking_budget.h"
 #include "api/tools_field.h"
+#include "chat/output_control.h"
 
 namespace deltaserve {
 namespace {
@@ -34,6 +36,23 @@ TokenLimit read_token_limit(FieldReader& fields) {
   const auto older = fields.integer("max_tokens", 1, kNoLimit);
   const auto newer = fields.integer("max_completion_tokens", 1, kNoLimit);
   return newer ? TokenLimit{newer, "max_completion_tokens"} : TokenLimit{older, "max_tokens"};
+}
+
+// What the prompt implies for its answer.
+void apply_prompt(const ServingContext& context, ChatPrompt& prompt, SamplingParams& sampling,
+                  ResponseOptions& options) {
+  options.parallel_tool_calls = prompt.parallel_tool_calls;
+  options.hide_tool_calls = prompt.forbids_tool_calls;
+  if (prompt.thinking_budget) {
+    sampling.thinking_budget =
+        make_thinking_budget(context, *prompt.thinking_budget, prompt.output.start);
+  }
+  const auto call_token =
+      context.tokenizer->token_to_id(control::literal(ControlToken::kToolCallOpen));
+  if (prompt.forbids_tool_calls && prompt.output.tools != nullptr && call_token) {
+    sampling.banned_token_ids.push_back(*call_token);
+  }
+  options.output = std::move(prompt.output);
 }
 
 }  // namespace
@@ -64,6 +83,7 @@ Result<GenerationJob> parse_chat_request(const ServingContext& context, const js
   if (!fits) {
     return std::unexpected(fits.error());
   }
+  apply_prompt(context, *prompt, request.sampling, job.options);
   job.options.make_format = ChatResponse::make;
   job.options.id = make_request_id("chatcmpl-");
   job.options.created = unix_seconds();

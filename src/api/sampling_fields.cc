@@ -7,6 +7,7 @@
 #include <charconv>
 #include <limits>
 
+#include "engine/default_sampling.h"
 #include "json/fields.h"
 
 namespace deltaserve {
@@ -15,27 +16,23 @@ namespace {
 constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
-float float_field(FieldReader& fields, std::string_view key, double low, double high,
-                  std::optional<double> checkpoint_default, double neutral) {
-  return static_cast<float>(
-      fields.number(key, low, high).value_or(checkpoint_default.value_or(neutral)));
+// The field over the value that is there.
+void read_float(FieldReader& fields, std::string_view key, double low, double high, float& value) {
+  if (const auto number = fields.number(key, low, high)) {
+    value = static_cast<float>(*number);
+  }
 }
 
-void read_top_k(const ServingContext& context, FieldReader& fields, SamplingParams& sampling) {
-  const int64_t fallback = context.generation_config.top_k.value_or(0);
-  const int64_t top_k = fields.integer("top_k", -1, kMaxInt32).value_or(fallback);
+void read_top_k(FieldReader& fields, SamplingParams& sampling) {
+  const int64_t top_k = fields.integer("top_k", -1, kMaxInt32).value_or(sampling.top_k);
   sampling.top_k = static_cast<int32_t>(std::max<int64_t>(top_k, 0));  // -1 is off too
 }
 
-void read_repetition_penalty(const ServingContext& context, FieldReader& fields,
-                             SamplingParams& sampling) {
-  constexpr double kNoLimit = std::numeric_limits<double>::max();
-  const double fallback = context.generation_config.repetition_penalty.value_or(1.0);
-  const double penalty = fields.number("repetition_penalty", 0.0, kNoLimit).value_or(fallback);
-  sampling.repetition_penalty = static_cast<float>(penalty);
-  if (!(sampling.repetition_penalty > 0.0F) ||
-      sampling.repetition_penalty > std::numeric_limits<float>::max()) {
-    fields.refuse("repetition_penalty", "'repetition_penalty' must be a finite number above 0.");
+void read_repetition_penalty(FieldReader& fields, SamplingParams& sampling) {
+  constexpr double kNoLimit = std::numeric_limits<float>::max();
+  read_float(fields, "repetition_penalty", 0.0, kNoLimit, sampling.repetition_penalty);
+  if (!(sampling.repetition_penalty > 0.0F)) {
+    fields.refuse("repetition_penalty", "'repetition_penalty' must be above 0.");
   }
 }
 
@@ -127,14 +124,14 @@ void read_n(const ServingContext& context, FieldReader& fields, SamplingParams& 
 
 void read_sampling_fields(const ServingContext& context, FieldReader& fields,
                           SamplingParams& sampling, ResponseOptions& options) {
-  const GenerationConfig& defaults = context.generation_config;
-  sampling.temperature = float_field(fields, "temperature", 0.0, 2.0, defaults.temperature, 1.0);
-  sampling.top_p = float_field(fields, "top_p", 0.0, 1.0, defaults.top_p, 1.0);
-  sampling.min_p = float_field(fields, "min_p", 0.0, 1.0, defaults.min_p, 0.0);
-  sampling.frequency_penalty = float_field(fields, "frequency_penalty", -2.0, 2.0, {}, 0.0);
-  sampling.presence_penalty = float_field(fields, "presence_penalty", -2.0, 2.0, {}, 0.0);
-  read_repetition_penalty(context, fields, sampling);
-  read_top_k(context, fields, sampling);
+  sampling = default_sampling(context.generation_config);
+  read_float(fields, "temperature", 0.0, 2.0, sampling.temperature);
+  read_float(fields, "top_p", 0.0, 1.0, sampling.top_p);
+  read_float(fields, "min_p", 0.0, 1.0, sampling.min_p);
+  read_float(fields, "frequency_penalty", -2.0, 2.0, sampling.frequency_penalty);
+  read_float(fields, "presence_penalty", -2.0, 2.0, sampling.presence_penalty);
+  read_repetition_penalty(fields, sampling);
+  read_top_k(fields, sampling);
   read_n(context, fields, sampling);
   constexpr int64_t kMinInt64 = std::numeric_limits<int64_t>::min();
   if (const auto seed = fields.integer("seed", kMinInt64, kMaxInt64)) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/chat_settings.h"
 #include "chat/chat_template.h"
 #include "engine/engine.h"
 #include "model/config.h"
@@ -30,6 +31,7 @@ struct ServingContext {
   std::vector<int32_t> eos_token_ids;
   int64_t created = 0;  // unix seconds, of /v1/models
   ServingLimits limits;
+  ChatSettings chat;
   // Lets special-token text written in message contents become control tokens.
   bool allow_special_tokens_in_content = false;
 };

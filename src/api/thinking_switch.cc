@@ -3,64 +3,116 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-#include <string>
+#include <algorithm>
+#include <limits>
+#include <utility>
 
 namespace deltaserve {
 namespace {
 
-std::optional<bool> thinking_object(FieldReader& fields) {
+constexpr int64_t kMaxBudget = std::numeric_limits<int64_t>::max();
+
+struct Effort {
+  std::string_view name;     // OpenAI's, and those that agents add
+  std::string_view nearest;  // of low, medium and xhigh
+};
+
+constexpr Effort kEfforts[] = {
+    {"none", ""},      {"minimal", "low"}, {"low", "low"},   {"medium", "medium"},
+    {"high", "xhigh"}, {"xhigh", "xhigh"}, {"max", "xhigh"},
+};
+
+const Effort* find_effort(std::string_view name) {
+  const auto* found = std::ranges::find(kEfforts, name, &Effort::name);
+  return found == std::end(kEfforts) ? nullptr : found;
+}
+
+// The `thinking` field: Anthropic's and GLM's object, or a boolean.
+void read_thinking(FieldReader& fields, ThinkingFields& out, std::optional<int64_t>& budget) {
   const json::Value* thinking = fields.value("thinking");
   if (thinking == nullptr) {
-    return std::nullopt;
+    return;
   }
   if (thinking->is_bool()) {
-    return thinking->get_bool();
+    out.enabled = thinking->get_bool();
+    return;
   }
   const json::Object* object = fields.object("thinking");
   if (object == nullptr) {
-    return std::nullopt;
+    return;
   }
   FieldReader nested(*object, "thinking");
   const std::optional<std::string> type = nested.string("type");
+  budget = nested.integer("budget_tokens", -1, kMaxBudget);
+  if (type == "disabled" || type == "enabled") {
+    out.enabled = type == "enabled";
+  } else if (type && *type != "auto" && *type != "adaptive") {
+    nested.refuse("type", fmt::format("'thinking.type' must be 'enabled', 'disabled', 'auto' or "
+                                      "'adaptive', got '{}'.",
+                                      *type));
+  }
   if (!nested.ok()) {
     fields.fail(nested.error());
-    return std::nullopt;
   }
-  if (type == "disabled") {
-    return false;
+}
+
+std::optional<std::string> read_effort(FieldReader& fields) {
+  std::optional<std::string> effort = fields.string("reasoning_effort");
+  if (effort && find_effort(*effort) == nullptr) {
+    fields.refuse("reasoning_effort",
+                  fmt::format("'reasoning_effort' must be 'none', 'minimal', 'low', 'medium', "
+                              "'high', 'xhigh' or 'max', got '{}'.",
+                              *effort));
   }
-  if (type == "enabled") {
-    return true;
-  }
-  if (type && *type != "auto" && *type != "adaptive") {
-    fields.fail(Error{ErrorCode::kInvalidArgument,
-                      fmt::format("'thinking.type' must be 'enabled', 'disabled', 'auto' or "
-                                  "'adaptive', got '{}'.",
-                                  *type),
-                      "thinking.type", ""});
-  }
-  return std::nullopt;
+  return effort;
+}
+
+std::optional<bool> boolean_in(const json::Object& object, std::string_view key) {
+  const json::Value* value = object.if_contains(key);
+  return value != nullptr && value->is_bool() ? std::optional(value->get_bool()) : std::nullopt;
 }
 
 }  // namespace
 
-void read_thinking_switch(FieldReader& fields, json::Object& variables) {
-  const std::optional<bool> top_level = fields.optional_boolean("enable_thinking");
-  const std::optional<bool> typed = thinking_object(fields);
-  const std::optional<std::string> effort = fields.string("reasoning_effort");
-  if (variables.contains("enable_thinking")) {
+ThinkingFields read_thinking_fields(FieldReader& fields) {
+  ThinkingFields out;
+  std::optional<int64_t> nested_budget;
+  read_thinking(fields, out, nested_budget);
+  if (const auto enabled = fields.optional_boolean("enable_thinking")) {
+    out.enabled = enabled;
+  }
+  out.effort = read_effort(fields);
+  const auto budget = fields.integer("thinking_token_budget", -1, kMaxBudget);
+  const auto alias = fields.integer("thinking_budget", -1, kMaxBudget);
+  out.budget = budget ? budget : alias ? alias : nested_budget;
+  if (out.budget == -1) {
+    out.budget.reset();
+  }
+  return out;
+}
+
+void set_thinking_variables(const ThinkingFields& fields, const json::Object& kwargs,
+                            std::string_view template_source, json::Object& variables) {
+  if (fields.effort && *fields.effort != "none" && !kwargs.contains("reasoning_effort")) {
+    const bool own_efforts = template_source.find("xhigh") != std::string_view::npos;
+    variables["reasoning_effort"] =
+        own_efforts ? find_effort(*fields.effort)->nearest : std::string_view(*fields.effort);
+  }
+  if (kwargs.contains("enable_thinking")) {
     return;
   }
-  if (const json::Value* kwarg = variables.if_contains("thinking");
-      kwarg != nullptr && kwarg->is_bool()) {
-    variables["enable_thinking"] = kwarg->get_bool();
-  } else if (top_level) {
-    variables["enable_thinking"] = *top_level;
-  } else if (typed) {
-    variables["enable_thinking"] = *typed;
-  } else if (effort == "none") {
-    variables["enable_thinking"] = false;
+  std::optional<bool> enabled = boolean_in(kwargs, "thinking");
+  if (!enabled) {
+    enabled = fields.enabled;
+  }
+  if (!enabled && fields.effort) {
+    enabled = *fields.effort != "none";
+  }
+  if (!enabled && !variables.contains("enable_thinking")) {
+    enabled = boolean_in(variables, "thinking");
+  }
+  if (enabled) {
+    variables["enable_thinking"] = *enabled;
   }
 }
 

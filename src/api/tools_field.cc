@@ -50,14 +50,14 @@ Result<void> check_tool(const json::Value& value, const std::string& path) {
   return {};
 }
 
-// Whether the model may see the tools.
-bool read_tool_choice(FieldReader& fields) {
+// Whether the choice is "none".
+bool forbids_tools(FieldReader& fields) {
   const json::Value* choice = fields.value("tool_choice");
   if (choice == nullptr || *choice == "auto") {
-    return true;
+    return false;
   }
   if (*choice == "none") {
-    return false;
+    return true;
   }
   if (*choice == "required" || choice->is_object()) {
     fields.refuse("tool_choice",
@@ -71,26 +71,28 @@ bool read_tool_choice(FieldReader& fields) {
 
 }  // namespace
 
-json::Array read_tool_fields(FieldReader& fields) {
-  fields.boolean("parallel_tool_calls", true);
+ToolFields read_tool_fields(FieldReader& fields) {
+  ToolFields out;
+  out.parallel = fields.boolean("parallel_tool_calls", true);
   if (fields.value("functions") != nullptr || fields.value("function_call") != nullptr) {
     fields.refuse(fields.value("functions") != nullptr ? "functions" : "function_call",
                   "'functions' and 'function_call' are no longer supported: use 'tools' and "
                   "'tool_choice'.");
   }
   const json::Array* tools = fields.array("tools");
-  const bool visible = read_tool_choice(fields);
+  out.forbidden = forbids_tools(fields);
   if (tools == nullptr) {
-    return {};
+    return out;
   }
   for (size_t i = 0; i < tools->size(); ++i) {
     const Result<void> checked = check_tool((*tools)[i], fmt::format("tools[{}]", i));
     if (!checked) {
       fields.fail(checked.error());
-      return {};
+      return out;
     }
   }
-  return visible ? *tools : json::Array{};
+  out.tools = *tools;
+  return out;
 }
 
 void read_response_format(FieldReader& fields) {

@@ -6,9 +6,15 @@
 
 namespace deltaserve {
 
-// The tools that the template is given: those of the request, or none if tool_choice is "none".
-// Choices and formats that need structured output are refused with a clear message.
-json::Array read_tool_fields(FieldReader& fields);
+struct ToolFields {
+  json::Array tools;       // checked; as the request has them
+  bool forbidden = false;  // tool_choice "none": the model neither sees nor calls them
+  bool parallel = true;    // more than one call in an answer
+};
+
+// Reads tools, tool_choice and parallel_tool_calls. Choices and formats that need structured output
+// are refused with a clear message. Errors stay in `fields`.
+ToolFields read_tool_fields(FieldReader& fields);
 
 void read_response_format(FieldReader& fields);
 

@@ -10,66 +10,55 @@
 
 #include "app/loaded_model.h"
 #include "app/local_engine.h"
-#include "app/sampling_defaults.h"
+#include "chat/output_message.h"
+#include "chat/output_parser.h"
+#include "engine/default_sampling.h"
 #include "json/json.h"
-#include "text/detokenizer.h"
 
 namespace deltaserve {
 
 namespace {
 
-constexpr std::string_view kThinkOpen = "<think>\n";
-constexpr std::string_view kThinkClose = "</think>";
 constexpr std::string_view kDim = "\x1b[2m";
 constexpr std::string_view kPlain = "\x1b[0m";
 
-// Splits the streamed answer at </think> and prints it, the thought dimmed on a terminal.
+// Prints an answer while it comes, the thought dimmed on a terminal. There are no tools here, so a
+// call that the model writes all the same is shown as the text it is.
 class AnswerPrinter {
  public:
-  AnswerPrinter(bool thinking, bool colour) : thinking_(thinking), colour_(colour) {
-    if (thinking_ && colour_) fmt::print("{}", kDim);
-  }
+  explicit AnswerPrinter(bool colour) : colour_(colour) {}
 
-  // Pieces are whole tokens, and </think> is one token, so it never spans two pieces.
-  void push(std::string_view piece) {
-    const size_t close = thinking_ ? piece.find(kThinkClose) : std::string_view::npos;
-    if (close == std::string_view::npos) {
-      (thinking_ ? reasoning_ : content_) += piece;
-      fmt::print("{}", piece);
-    } else {
-      reasoning_ += piece.substr(0, close);
-      fmt::print("{}", piece.substr(0, close));
-      end_thought();
-      content_ += piece.substr(close + kThinkClose.size());
-      fmt::print("{}", piece.substr(close + kThinkClose.size()));
-    }
+  void push(const std::vector<OutputEvent>& events) {
+    message_.add(events);
+    for (const OutputEvent& event : events) print(event);
     std::fflush(stdout);
   }
 
   void finish() {
-    end_thought();
+    set_dimmed(false);
     fmt::print("\n");
   }
 
-  json::Object message() const {
-    json::Object message;
-    message["role"] = "assistant";
-    message["content"] =
-        content_.substr(std::min(content_.size(), content_.find_first_not_of('\n')));
-    message["reasoning_content"] = reasoning_;
-    return message;
-  }
+  json::Object message() const { return message_.message(); }
 
  private:
-  void end_thought() {
-    if (thinking_ && colour_) fmt::print("{}", kPlain);
-    thinking_ = false;
+  void print(const OutputEvent& event) {
+    const bool thought = event.kind == OutputEvent::Kind::kReasoning;
+    if (!thought && in_thought_) fmt::print("\n\n");
+    in_thought_ = thought;
+    set_dimmed(thought);
+    fmt::print("{}", event.text);
   }
 
-  bool thinking_;
+  void set_dimmed(bool dimmed) {
+    if (colour_ && dimmed != dimmed_) fmt::print("{}", dimmed ? kDim : kPlain);
+    dimmed_ = dimmed;
+  }
+
   bool colour_;
-  std::string reasoning_;
-  std::string content_;
+  bool in_thought_ = false;
+  bool dimmed_ = false;
+  OutputMessage message_;
 };
 
 std::vector<int32_t> encode_prompt(const Tokenizer& tokenizer, const RenderedPrompt& prompt) {
@@ -104,13 +93,17 @@ Result<json::Object> answer(const ChatOptions& options, const LoadedModel& loade
     return invalid("the conversation has filled the context; start again with /reset");
   }
 
-  AnswerPrinter printer(prompt->text.ends_with(kThinkOpen), isatty(STDOUT_FILENO) != 0);
-  Detokenizer detokenizer(*loaded.tokenizer, true);
+  AnswerPrinter printer(isatty(STDOUT_FILENO) != 0);
+  OutputOptions output_options;
+  output_options.start = output_start(prompt->text);
+  OutputTokenParser parser(*loaded.tokenizer, output_options);
+  OutputEnd end = OutputEnd::kLength;
   const auto ran = engine.run(std::move(request), [&](const ChoiceOutput& output) {
-    for (const int32_t id : output.token_ids) printer.push(detokenizer.push(id));
+    for (const int32_t id : output.token_ids) printer.push(parser.push(id));
+    if (output.finish_reason == FinishReason::kStop) end = OutputEnd::kStop;
     return true;
   });
-  printer.push(detokenizer.finish());
+  printer.push(parser.finish(end));
   printer.finish();
   if (!ran) return std::unexpected(ran.error());
   return printer.message();

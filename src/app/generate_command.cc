@@ -7,7 +7,7 @@
 
 #include "app/loaded_model.h"
 #include "app/local_engine.h"
-#include "app/sampling_defaults.h"
+#include "engine/default_sampling.h"
 #include "text/detokenizer.h"
 
 namespace deltaserve {

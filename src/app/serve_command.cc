@@ -18,6 +18,21 @@ namespace deltaserve {
 
 namespace {
 
+void add_chat_options(CLI::App& command, ChatFlags& flags) {
+  command
+      .add_option("--tool-call-parser", flags.tool_call_parser,
+                  "Syntax of tool calls: auto (as the template has it), qwen3_coder, hermes, none")
+      ->capture_default_str();
+  command
+      .add_option("--reasoning-parser", flags.reasoning_parser,
+                  "Whether thoughts are split from content: auto, qwen3, none")
+      ->capture_default_str();
+  command.add_option("--default-chat-template-kwargs", flags.default_template_kwargs,
+                     "JSON object of template variables; those of a request come over them");
+  command.add_option("--thinking-budget-message", flags.thinking_budget_message,
+                     "What ends a thought whose budget is spent (default: a newline)");
+}
+
 std::vector<std::string> model_names(const ServeOptions& options) {
   if (!options.served_model_names.empty()) return options.served_model_names;
   auto path = options.model.directory.lexically_normal();
@@ -26,6 +41,7 @@ std::vector<std::string> model_names(const ServeOptions& options) {
 }
 
 std::shared_ptr<const ServingContext> make_context(const ServeOptions& options,
+                                                   const ChatSettings& chat,
                                                    const LoadedModel& loaded, Engine& engine) {
   auto context = std::make_shared<ServingContext>();
   context->tokenizer = loaded.tokenizer.get();
@@ -39,6 +55,7 @@ std::shared_ptr<const ServingContext> make_context(const ServeOptions& options,
                          std::chrono::system_clock::now().time_since_epoch())
                          .count();
   context->limits.max_n = options.max_n;
+  context->chat = chat;
   context->allow_special_tokens_in_content = options.allow_special_tokens_in_content;
   return context;
 }
@@ -57,6 +74,7 @@ Result<void> write_port_file(const std::filesystem::path& path, uint16_t port) {
 void add_serve_options(CLI::App& command, ServeOptions& options) {
   add_model_options(command, options.model);
   add_engine_options(command, options.engine);
+  add_chat_options(command, options.chat);
   ServerOptions& server = options.server;
   command.add_option("--host", server.host, "Address to listen on")->capture_default_str();
   command.add_option("--port", server.port, "Port to listen on, 0 for any free one")
@@ -105,6 +123,8 @@ int run_serve(const ServeOptions& options) {
 
   ApiService service(DELTASERVE_VERSION);
   HttpServer server(server_options, service);
+  const auto chat = read_chat_settings(options.chat);
+  if (!chat) return report_failure(chat.error());
   if (const auto started = server.start(); !started) return report_failure(started.error());
   spdlog::info("loading {}; /health answers 503 until it is done",
                options.model.directory.string());
@@ -125,7 +145,7 @@ int run_serve(const ServeOptions& options) {
   (*engine)->start(server.output_sink());
   fmt::print(stderr, "memory plan\n{}",
              describe_memory_plan((*engine)->memory_plan(), options.engine));
-  service.set_ready(make_context(options, *loaded, **engine));
+  service.set_ready(make_context(options, *chat, *loaded, **engine));
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - load_start).count();
   spdlog::info("ready after {:.2f} s", seconds);

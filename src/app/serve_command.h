@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/chat_settings.h"
 #include "app/cli_options.h"
 #include "server/server_options.h"
 
@@ -15,6 +16,7 @@ struct ServeOptions {
   ModelOptions model;
   EngineOptions engine;
   ServerOptions server;
+  ChatFlags chat;
   std::vector<std::string> served_model_names;  // none: the directory's name
   std::filesystem::path port_file;              // gets the port number once requests are served
   int32_t max_n = 128;

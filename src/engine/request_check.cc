@@ -49,6 +49,21 @@ Result<void> check_token_ids(const Request& request, const RequestLimits& limits
   return {};
 }
 
+// The api makes these tokens itself; a caller of the engine may not.
+Result<void> check_thinking_budget(const Request& request, const RequestLimits& limits) {
+  const std::optional<ThinkingBudget>& budget = request.sampling.thinking_budget;
+  if (!budget) return {};
+  const auto outside = [&limits](int32_t token) { return token < 0 || token >= limits.vocab_size; };
+  const bool closes =
+      std::ranges::find(budget->closing, budget->close_token) != budget->closing.end();
+  if (budget->num_tokens < 0 || !closes || std::ranges::any_of(budget->closing, outside)) {
+    return invalid(
+        "the thinking budget must not be negative, and close with tokens of the vocabulary",
+        "thinking_token_budget");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_request(const Request& request, const RequestLimits& limits) {
@@ -57,6 +72,7 @@ Result<void> check_request(const Request& request, const RequestLimits& limits) 
     return invalid(fmt::format("n must be between 1 and {}", limits.max_choices), "n");
   }
   if (Result<void> lengths = check_lengths(request, limits); !lengths) return lengths;
+  if (Result<void> budget = check_thinking_budget(request, limits); !budget) return budget;
   return check_token_ids(request, limits);
 }
 

@@ -17,8 +17,11 @@ SamplerState::SamplerState(const Request& request, int32_t choice, int32_t vocab
   counts_output_ =
       counts_prompt_ || sampling.frequency_penalty != 0.0F || sampling.presence_penalty != 0.0F;
   if (counts_prompt_) count_prompt();
-  if (sampling.min_tokens <= 0) return;
+  if (sampling.thinking_budget) thinking_.emplace(*sampling.thinking_budget, vocab_size);
   const auto in_vocab = [vocab_size](int32_t token) { return token >= 0 && token < vocab_size; };
+  std::ranges::copy_if(sampling.banned_token_ids, std::back_inserter(banned_), in_vocab);
+  num_always_banned_ = static_cast<int32_t>(banned_.size());
+  if (sampling.min_tokens <= 0) return;
   std::ranges::copy_if(sampling.stop_token_ids, std::back_inserter(banned_), in_vocab);
   if (!sampling.ignore_eos) {
     std::ranges::copy_if(request.eos_token_ids, std::back_inserter(banned_), in_vocab);
@@ -49,9 +52,13 @@ SamplingRow SamplerState::next_row() const {
   row.num_counts = static_cast<int32_t>(counts_.size());
   row.logit_bias = sampling.logit_bias.data();
   row.num_logit_bias = static_cast<int32_t>(sampling.logit_bias.size());
-  if (num_output_ < sampling.min_tokens) {
-    row.banned = banned_.data();
-    row.num_banned = static_cast<int32_t>(banned_.size());
+  row.banned = banned_.data();
+  row.num_banned =
+      num_output_ < sampling.min_tokens ? static_cast<int32_t>(banned_.size()) : num_always_banned_;
+  // A forced token comes whatever is banned.
+  if (thinking_ && thinking_->forces()) {
+    row.allowed = thinking_->only_forced();
+    row.num_banned = 0;
   }
   row.num_logprobs = sampling.num_logprobs;
   return row;
@@ -59,6 +66,7 @@ SamplingRow SamplerState::next_row() const {
 
 void SamplerState::record(int32_t token) {
   ++num_output_;
+  if (thinking_) thinking_->record(token);
   if (!counts_output_) return;
   const auto [entry, is_new] = count_index_.try_emplace(token, counts_.size());
   if (is_new) counts_.push_back({.token = token, .in_output = 0});

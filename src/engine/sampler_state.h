@@ -1,6 +1,6 @@
 // What sampling remembers of one sequence between its tokens: how often each token occurred (for
-// the penalties), which tokens may not come yet, and the seed. Kept incrementally, so that a step
-// costs the same after ten tokens and after ten thousand.
+// the penalties), which tokens may not come (yet), how far the thought has come, and the seed. Kept
+// incrementally, so that a step costs the same after ten tokens and after ten thousand.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/request.h"
+#include "engine/thinking_limit.h"
 #include "ops/sampling.h"
 
 namespace deltaserve {
@@ -16,7 +17,7 @@ namespace deltaserve {
 class SamplerState {
  public:
   // `request` must outlive this and have a seed; choice i draws with seed + i. Token ids in it lie
-  // in [0, vocab_size), except stop tokens, which may lie anywhere.
+  // in [0, vocab_size), except stop and banned tokens, which may lie anywhere.
   SamplerState(const Request& request, int32_t choice, int32_t vocab_size);
 
   // How to draw the next token. Its pointers are valid until the next record() or destruction.
@@ -39,7 +40,9 @@ class SamplerState {
   bool counts_output_;
   std::vector<TokenCount> counts_;
   std::unordered_map<int32_t, size_t> count_index_;  // token to its place in counts_
-  std::vector<int32_t> banned_;                      // while num_output_ < min_tokens
+  std::vector<int32_t> banned_;  // the always banned first, then those of min_tokens
+  int32_t num_always_banned_ = 0;
+  std::optional<ThinkingLimit> thinking_;
 };
 
 }  // namespace deltaserve

@@ -10,6 +10,16 @@
 
 namespace deltaserve {
 
+// A limit for the thought of an answer: once it has this many tokens and is still open, the tokens
+// of `closing` come instead of drawn ones. A thought that closes by itself is left alone.
+struct ThinkingBudget {
+  int64_t num_tokens = 0;    // >= 0
+  bool open = true;          // the prompt ends inside a thought; else the first token may open one
+  int32_t open_token = -1;   // <think>
+  int32_t close_token = -1;  // </think>
+  std::vector<int32_t> closing;  // holds close_token
+};
+
 struct SamplingParams {
   float temperature = 1.0F;         // [0, 2]; 0 is greedy
   float top_p = 1.0F;               // [0, 1]
@@ -22,8 +32,10 @@ struct SamplingParams {
   int64_t max_tokens = 0;           // >= 1
   int64_t min_tokens = 0;           // stop tokens are banned before
   bool ignore_eos = false;
-  std::vector<int32_t> stop_token_ids;  // beside the model's own eos ids
+  std::vector<int32_t> stop_token_ids;    // beside the model's own eos ids
+  std::vector<int32_t> banned_token_ids;  // never drawn
   std::vector<LogitBias> logit_bias;
+  std::optional<ThinkingBudget> thinking_budget;
   int32_t num_logprobs = -1;  // -1: none
   int32_t n = 1;              // choices; choice i draws with seed + i
 };

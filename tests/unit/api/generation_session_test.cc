@@ -97,11 +97,12 @@ TEST_F(GenerationSessionTest, StopTokenIdsHideTheirTextAndAreTheReason) {
 }
 
 TEST_F(GenerationSessionTest, SpecialTokensAreShownOnRequest) {
-  const std::vector<int32_t> ids = {4024, 4009, kEos};  // <think>, <|vision_start|>
-  EXPECT_EQ(whole_text(run_chat("", steps(ids, FinishReason::kStop))), "<think>");
+  std::vector<int32_t> ids = encode("a");
+  ids.insert(ids.end(), {4009, kEos});  // <|vision_start|>
+  EXPECT_EQ(whole_text(run_chat("", steps(ids, FinishReason::kStop))), "a");
   const Answer shown = run_chat(R"("skip_special_tokens":false)", steps(ids, FinishReason::kStop));
-  EXPECT_EQ(whole_text(shown), "<think><|vision_start|>");
-  EXPECT_EQ(streamed_text(shown), "<think><|vision_start|>");
+  EXPECT_EQ(whole_text(shown), "a<|vision_start|>");
+  EXPECT_EQ(streamed_text(shown), "a<|vision_start|>");
 }
 
 TEST_F(GenerationSessionTest, NeverSplitsACharacterAndRepairsAtTheEnd) {

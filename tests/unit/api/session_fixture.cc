@@ -69,9 +69,23 @@ Answer SessionTest::run(const ApiService::Prepared& prepared,
 }
 
 Answer SessionTest::run_chat(std::string_view fields, const std::vector<RequestOutput>& outputs) {
-  const auto prepared = service_.chat(chat(fields));
+  std::string body = R"("chat_template_kwargs":{"enable_thinking":false})";
+  if (fields.find("think") != std::string_view::npos) {
+    body.clear();
+  }
+  body += body.empty() || fields.empty() ? "" : ",";
+  const auto prepared = service_.chat(chat(body += fields));
   EXPECT_TRUE(prepared) << prepared.error().message;
   return run(*prepared, outputs);
+}
+
+StreamedChoice SessionTest::run_choice(std::string_view fields,
+                                       const std::vector<RequestOutput>& outputs) {
+  const Answer answer = run_chat(fields, outputs);
+  EXPECT_FALSE(answer.error);
+  StreamedChoice streamed = read_choice(answer.chunks, 0);
+  expect_same(streamed, answer.body.at("choices").at(0).as_object());
+  return streamed;
 }
 
 std::vector<json::Object> SessionTest::parse_events(std::string_view events) {

@@ -8,6 +8,7 @@
 
 #include "api/generation_session.h"
 #include "api_fixture.h"
+#include "stream_reader.h"
 
 namespace deltaserve {
 
@@ -29,7 +30,10 @@ class SessionTest : public ApiTest {
   std::vector<int32_t> with_eos(std::string_view text) const;
 
   Answer run(const ApiService::Prepared& prepared, const std::vector<RequestOutput>& outputs);
+  // Without thinking, unless `fields` say otherwise.
   Answer run_chat(std::string_view fields, const std::vector<RequestOutput>& outputs);
+  // The same read as a client does; the whole answer must say what the stream says.
+  StreamedChoice run_choice(std::string_view fields, const std::vector<RequestOutput>& outputs);
 
   // The JSON of each event but [DONE], which must come once and last.
   static std::vector<json::Object> parse_events(std::string_view events);

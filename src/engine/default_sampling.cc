@@ -1,5 +1,5 @@
 // generation_config.json to SamplingParams.
-#include "app/sampling_defaults.h"
+#include "engine/default_sampling.h"
 
 namespace deltaserve {
 

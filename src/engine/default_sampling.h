@@ -1,4 +1,5 @@
-// Sampling parameters as a checkpoint's generation_config sets them.
+// Sampling parameters as a checkpoint's generation_config sets them: the defaults of the API and of
+// the commands. `do_sample: false` is greedy.
 #pragma once
 
 #include "engine/sampling_params.h"
