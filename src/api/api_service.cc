@@ -7,6 +7,7 @@
 #include "api/completion_request.h"
 #include "api/messages_api_request.h"
 #include "api/models_endpoint.h"
+#include "api/responses_request.h"
 #include "api/tokenize_endpoint.h"
 #include "json/fields.h"
 
@@ -92,6 +93,10 @@ Result<ApiService::Prepared> ApiService::chat(std::string_view body) const {
 
 Result<ApiService::Prepared> ApiService::completion(std::string_view body) const {
   return prepare(body, parse_completion_request);
+}
+
+Result<ApiService::Prepared> ApiService::responses(std::string_view body) const {
+  return prepare(body, parse_responses_request);
 }
 
 Result<ApiService::Prepared> ApiService::messages(std::string_view body) const {

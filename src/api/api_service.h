@@ -35,6 +35,7 @@ class ApiService {
   Result<Prepared> chat(std::string_view body) const;
   Result<Prepared> completion(std::string_view body) const;
   Result<Prepared> messages(std::string_view body) const;  // Anthropic's protocol
+  Result<Prepared> responses(std::string_view body) const;
 
   Result<std::string> tokenize(std::string_view body) const;
   Result<std::string> detokenize(std::string_view body) const;

@@ -48,6 +48,9 @@ void add_routes(const ApiService& service, const Metrics& metrics, Router& route
   router.add(generation("/v1/completions", [api](const HttpRequest& request) {
     return api->completion(request.body);
   }));
+  router.add(generation("/v1/responses", [api](const HttpRequest& request) {
+    return api->responses(request.body);
+  }));
   router.add(post("/tokenize", [api](const HttpRequest& request) {
     return json_result(api->tokenize(request.body));
   }));
