@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "api/openai_response.h"
 #include "api/text_length.h"
 
 namespace deltaserve {
@@ -148,6 +149,16 @@ void GenerationSession::append_stream_end(std::string& out) {
 
 void GenerationSession::append_stream_error(const Error& error, std::string& out) {
   format_->append_error(error, out);
+}
+
+std::map<std::string, int32_t> GenerationSession::finish_reasons() const {
+  std::map<std::string, int32_t> reasons;
+  for (const Choice& choice : choices_) {
+    if (choice.stream.finished()) {
+      ++reasons[finish_reason_name(choice.stream.end().finish)];
+    }
+  }
+  return reasons;
 }
 
 std::string GenerationSession::body() {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,6 +45,8 @@ class GenerationSession {
 
   bool streaming() const { return options_.stream; }
   const Usage& usage() const { return usage_; }
+  // Choices that have ended, by OpenAI's name of the reason.
+  std::map<std::string, int32_t> finish_reasons() const;
   const ResponseOptions& options() const { return options_; }
 
  private:

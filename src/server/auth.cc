@@ -20,22 +20,27 @@ bool equal_constant_time(std::string_view guess, std::string_view key) {
 
 }  // namespace
 
-bool Authenticator::allows(std::string_view authorization) const {
+bool Authenticator::is_key(std::string_view guess) const {
+  bool found = false;
+  for (const std::string& key : keys_) {
+    found |= equal_constant_time(guess, key);
+  }
+  return found;
+}
+
+bool Authenticator::allows(std::string_view authorization, std::string_view x_api_key) const {
   if (keys_.empty()) {
     return true;
   }
   constexpr std::string_view kScheme = "bearer ";
   const bool bearer =
-      authorization.size() >= kScheme.size() &&
+      authorization.size() > kScheme.size() &&
       std::equal(kScheme.begin(), kScheme.end(), authorization.begin(), [](char want, char got) {
         return want == static_cast<char>(std::tolower(static_cast<unsigned char>(got)));
       });
-  const std::string_view guess = bearer ? authorization.substr(kScheme.size()) : std::string_view();
-  bool found = false;
-  for (const std::string& key : keys_) {
-    found |= equal_constant_time(guess, key);
-  }
-  return bearer && found;
+  bool allowed = bearer && is_key(authorization.substr(kScheme.size()));
+  allowed |= !x_api_key.empty() && is_key(x_api_key);
+  return allowed;
 }
 
 }  // namespace deltaserve

@@ -1,4 +1,5 @@
-// API keys: "Authorization: Bearer KEY".
+// API keys: "Authorization: Bearer KEY" as OpenAI's clients send them, or "x-api-key: KEY" as
+// Anthropic's do.
 #pragma once
 
 #include <string>
@@ -12,10 +13,13 @@ class Authenticator {
   // No keys: everybody may.
   explicit Authenticator(std::vector<std::string> keys) : keys_(std::move(keys)) {}
 
-  // `authorization` is the header's value. Takes the same time whichever key, or none, fits.
-  bool allows(std::string_view authorization) const;
+  // The values of both headers, "" if absent; one right key is enough. Takes the same time
+  // whichever key, or none, fits.
+  bool allows(std::string_view authorization, std::string_view x_api_key) const;
 
  private:
+  bool is_key(std::string_view guess) const;
+
   std::vector<std::string> keys_;
 };
 

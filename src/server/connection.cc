@@ -1,6 +1,8 @@
 // Connection: callbacks that all run on the connection's io thread.
 #include "server/connection.h"
 
+#include <spdlog/spdlog.h>
+
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
@@ -15,6 +17,8 @@ using asio::ip::tcp;
 // What a client may send ahead while its request is being answered; reading then pauses, and with
 // it the early notice of a disconnect, until the answer is complete.
 constexpr size_t kMaxReadAhead = size_t{64} << 10;
+// Sent bytes at the front of the outbox beyond which it is moved together.
+constexpr size_t kMaxSentPrefix = size_t{64} << 10;
 
 }  // namespace
 
@@ -23,7 +27,7 @@ Connection::Connection(tcp::socket socket, const ServerOptions& options,
     : socket_(std::move(socket)),
       options_(&options),
       on_gone_(std::move(on_gone)),
-      deadline_(socket_.get_executor()),
+      deadline_timer_(socket_.get_executor()),
       write_timer_(socket_.get_executor()) {}
 
 void Connection::start(std::shared_ptr<Protocol> protocol) {
@@ -85,8 +89,14 @@ void Connection::on_end_of_input() {
 }
 
 void Connection::offer_input() {
-  if (!closed_ && !finishing_ && !input_.empty()) {
+  if (closed_ || finishing_ || input_.empty()) {
+    return;
+  }
+  try {
     protocol_->on_bytes(input_);
+  } catch (const std::exception& error) {
+    spdlog::error("a connection failed: {}", error.what());
+    close();
   }
 }
 
@@ -94,20 +104,45 @@ void Connection::send(std::string_view bytes) {
   if (closed_) {
     return;
   }
-  queued_ += bytes;
-  write();
-}
-
-void Connection::write() {
-  if (!writing_.empty() || queued_.empty()) {
+  const bool waiting = unsent_bytes() > 0;
+  if (!waiting) {
+    bytes.remove_prefix(write_some(bytes));
+  }
+  if (bytes.empty() || closed_) {
+    notify_sent();
     return;
   }
-  std::swap(writing_, queued_);
-  written_ = 0;
-  on_written({}, 0);
+  outbox_ += bytes;
+  if (!waiting) {
+    arm_write_timer();
+    wait_writable();
+  }
 }
 
-void Connection::on_written(const ErrorCode& error, size_t size) {
+// As much as the socket takes now; closes the connection if it is broken.
+size_t Connection::write_some(std::string_view bytes) {
+  size_t sent = 0;
+  while (sent < bytes.size()) {
+    ErrorCode error;
+    sent += socket_.write_some(asio::buffer(bytes.data() + sent, bytes.size() - sent), error);
+    if (error == asio::error::would_block || error == asio::error::try_again) {
+      break;
+    }
+    if (error && error != asio::error::interrupted) {
+      close();
+      break;
+    }
+  }
+  return sent;
+}
+
+void Connection::wait_writable() {
+  socket_.async_wait(tcp::socket::wait_write, [self = shared_from_this()](const ErrorCode& error) {
+    self->on_writable(error);
+  });
+}
+
+void Connection::on_writable(const ErrorCode& error) {
   if (closed_) {
     return;
   }
@@ -115,23 +150,39 @@ void Connection::on_written(const ErrorCode& error, size_t size) {
     close();
     return;
   }
-  written_ += size;
-  if (written_ == writing_.size()) {
-    writing_.clear();
-    written_ = 0;
-    write_timer_.cancel();
-    if (!queued_.empty()) {
-      write();
-    } else {
-      on_all_sent();
-    }
+  const size_t sent = write_some(std::string_view(outbox_).substr(outbox_sent_));
+  if (closed_) {
     return;
   }
-  arm(write_timer_, options_->write_timeout, &Connection::close);
-  socket_.async_write_some(asio::buffer(writing_.data() + written_, writing_.size() - written_),
-                           [self = shared_from_this()](const ErrorCode& failure, size_t sent) {
-                             self->on_written(failure, sent);
-                           });
+  outbox_sent_ += sent;
+  if (unsent_bytes() == 0) {
+    outbox_ = {};  // seldom used: no reason to keep its memory
+    outbox_sent_ = 0;
+    write_timer_.cancel();
+    on_all_sent();
+    return;
+  }
+  if (outbox_sent_ > kMaxSentPrefix) {
+    outbox_.erase(0, outbox_sent_);
+    outbox_sent_ = 0;
+  }
+  if (sent > 0) {
+    arm_write_timer();
+  }
+  wait_writable();
+}
+
+// Posted, because the protocol is the caller of send().
+void Connection::notify_sent() {
+  if (closed_ || std::exchange(notice_posted_, true)) {
+    return;
+  }
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    self->notice_posted_ = false;
+    if (!self->closed_ && self->unsent_bytes() == 0) {
+      self->on_all_sent();
+    }
+  });
 }
 
 void Connection::on_all_sent() {
@@ -174,7 +225,7 @@ void Connection::close() {
     return;
   }
   closed_ = true;
-  deadline_.cancel();
+  deadline_timer_.cancel();
   write_timer_.cancel();
   ErrorCode ignored;
   socket_.close(ignored);
@@ -190,29 +241,50 @@ void Connection::set_deadline(std::chrono::milliseconds after) {
     return;
   }
   if (after.count() == 0) {
-    deadline_.cancel();
+    deadline_ = Clock::time_point::max();
     return;
   }
-  arm(deadline_, after, &Connection::on_deadline);
+  deadline_ = Clock::now() + after;
+  if (!deadline_armed_ || deadline_timer_.expiry() > deadline_) {
+    arm_deadline();
+  }
 }
 
-void Connection::arm(asio::steady_timer& timer, std::chrono::milliseconds after,
-                     void (Connection::*handler)()) {
-  timer.expires_after(after);
-  timer.async_wait([self = shared_from_this(), handler, &timer](const ErrorCode& error) {
-    // A wait that had already expired when the timer was set again still comes here.
-    if (!error && !self->closed_ && timer.expiry() <= std::chrono::steady_clock::now()) {
-      ((*self).*handler)();
+void Connection::arm_deadline() {
+  deadline_armed_ = true;
+  deadline_timer_.expires_at(deadline_);  // takes an earlier wait back
+  deadline_timer_.async_wait([self = shared_from_this()](const ErrorCode& error) {
+    // A wait that had already run out when the timer was set again still comes here.
+    if (!error && !self->closed_ && self->deadline_timer_.expiry() <= Clock::now()) {
+      self->on_deadline_timer();
     }
   });
 }
 
-void Connection::on_deadline() {
+void Connection::on_deadline_timer() {
+  deadline_armed_ = false;
+  if (deadline_ == Clock::time_point::max()) {
+    return;
+  }
+  if (deadline_ > Clock::now()) {
+    arm_deadline();
+    return;
+  }
+  deadline_ = Clock::time_point::max();
   if (finishing_) {
     close();
   } else {
     protocol_->on_deadline();
   }
+}
+
+void Connection::arm_write_timer() {
+  write_timer_.expires_after(options_->write_timeout);
+  write_timer_.async_wait([self = shared_from_this()](const ErrorCode& error) {
+    if (!error && !self->closed_ && self->write_timer_.expiry() <= Clock::now()) {
+      self->close();
+    }
+  });
 }
 
 }  // namespace deltaserve

@@ -4,6 +4,11 @@
 #include <algorithm>
 
 namespace deltaserve {
+namespace {
+
+constexpr const char* kExposed = "X-Request-Id, Retry-After";  // to a page's scripts
+
+}  // namespace
 
 std::vector<std::pair<std::string, std::string>> Cors::headers(const HttpRequest& request) const {
   const std::string_view origin = request.header("origin");
@@ -11,10 +16,12 @@ std::vector<std::pair<std::string, std::string>> Cors::headers(const HttpRequest
     return {};
   }
   if (std::ranges::find(origins_, "*") != origins_.end()) {
-    return {{"Access-Control-Allow-Origin", "*"}};
+    return {{"Access-Control-Allow-Origin", "*"}, {"Access-Control-Expose-Headers", kExposed}};
   }
   if (std::ranges::find(origins_, origin) != origins_.end()) {
-    return {{"Access-Control-Allow-Origin", std::string(origin)}, {"Vary", "Origin"}};
+    return {{"Access-Control-Allow-Origin", std::string(origin)},
+            {"Access-Control-Expose-Headers", kExposed},
+            {"Vary", "Origin"}};
   }
   return {{"Vary", "Origin"}};
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "server/byte_budget.h"
 
 namespace deltaserve {
 
@@ -15,7 +16,8 @@ struct HttpRequest {
   std::string path;  // percent-decoded, without query and without a slash at the end
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
   std::string body;
-  bool http11 = true;  // else 1.0: no chunked answers
+  ByteBudget::Share body_share;  // of the memory for bodies
+  bool http11 = true;            // else 1.0: no chunked answers
   bool keep_alive = true;
 
   // The first header of that (lower-case) name, "" if there is none.
@@ -27,13 +29,17 @@ struct HttpResponse {
   std::string content_type = "application/json";
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;
+  std::string error_message;  // what the log says of an error
 };
+
+// Writes the JSON body of an error; protocols differ in it.
+using ErrorWriter = std::string (*)(const Error& error);
 
 HttpResponse json_response(std::string body);
 
-// The OpenAI error body under the status of its code, with Retry-After and WWW-Authenticate where
-// the status asks for them.
-HttpResponse error_response(const Error& error);
+// The error under the status of its code, with Retry-After and WWW-Authenticate where the status
+// asks for them; OpenAI's body unless another writer is given.
+HttpResponse error_response(const Error& error, ErrorWriter writer = nullptr);
 
 // The path of a request target: origin or absolute form, without query, percent-decoded.
 std::string path_of_target(std::string_view target);

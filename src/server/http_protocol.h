@@ -39,25 +39,34 @@ class HttpProtocol final : public Protocol,
  private:
   using Clock = std::chrono::steady_clock;
   enum class Phase : uint8_t { kReading, kHandling, kStreaming, kSending, kClosed };
+  static constexpr int kClientClosedRequest = 499;  // nginx's number for it
 
   void on_header();
   std::optional<HttpResponse> check_header();
+  std::optional<HttpResponse> check_body() const;
+  bool take_body_share();
   void on_request();
   void run_on_worker();
   void on_prepared(Result<ApiService::Prepared> prepared);
   void set_reading_deadline();
+  HttpResponse error(const Error& error) const;
+  HttpResponse reader_error(int status, const std::string& message) const;
   void respond_and_close(HttpResponse response);
   void send_response(const HttpRequest& request, HttpResponse response);
+  std::vector<std::pair<std::string, std::string>> common_headers(const HttpRequest& request) const;
   void count_response(int status);
   void next_request();
-  void forget_exchange();
+  void forget_exchange(int status, std::string_view reason);
+  void on_gone(int status, std::string_view reason);
 
   ServerCore* core_;
   Transport* transport_;
   size_t io_index_;
   RequestReader reader_;
+  ByteBudget::Share body_share_;  // of the body being read
   Phase phase_ = Phase::kReading;
   std::shared_ptr<HttpRequest> request_;  // shared with a worker while that reads it
+  std::string request_id_;                // "" until the header is complete
   const Route* route_ = nullptr;
   std::optional<HttpResponse> refusal_;           // found in the header, answered after the body
   std::shared_ptr<std::atomic<bool>> cancelled_;  // of the current request, read by workers

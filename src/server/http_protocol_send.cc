@@ -3,13 +3,34 @@
 #include <iterator>
 #include <utility>
 
+#include "server/client_request_id.h"
 #include "server/http_protocol.h"
+#include "server/request_log.h"
 #include "server/response_head.h"
 
 namespace deltaserve {
 
 void HttpProtocol::count_response(int status) {
   core_->metrics.record_response(route_ != nullptr ? route_->path : "other", status);
+}
+
+HttpResponse HttpProtocol::error(const Error& error) const {
+  return error_response(error, route_ != nullptr ? route_->write_error : nullptr);
+}
+
+HttpResponse HttpProtocol::reader_error(int status, const std::string& message) const {
+  HttpResponse response = error(
+      {status == 413 ? ErrorCode::kPayloadTooLarge : ErrorCode::kInvalidArgument, message, "", ""});
+  response.status = status;
+  return response;
+}
+
+// Of every answer.
+std::vector<std::pair<std::string, std::string>> HttpProtocol::common_headers(
+    const HttpRequest& request) const {
+  auto headers = core_->cors.headers(request);
+  headers.emplace_back("X-Request-Id", request_id_);
+  return headers;
 }
 
 void HttpProtocol::respond(HttpResponse response) {
@@ -22,10 +43,17 @@ void HttpProtocol::respond(HttpResponse response) {
 
 void HttpProtocol::send_response(const HttpRequest& request, HttpResponse response) {
   count_response(response.status);
+  if (request_id_.empty()) {  // the header did not come to its end
+    request_id_ = choose_request_id(request.header("x-request-id"));
+  }
+  const bool quiet = route_ != nullptr && route_->open;  // probes ask again and again
+  if (response.status >= 500 ? !quiet : response.status >= 400 && core_->options.log_requests) {
+    log_refusal(request_id_, request.method, request.path, response.status, response.error_message);
+  }
   ResponseHead head;
   head.status = response.status;
   head.content_type = std::move(response.content_type);
-  head.headers = core_->cors.headers(request);
+  head.headers = common_headers(request);
   std::ranges::move(response.headers, std::back_inserter(head.headers));
   if (response.status != 204) {
     head.content_length = response.body.size();
@@ -53,7 +81,7 @@ void HttpProtocol::begin_stream() {
   phase_ = Phase::kStreaming;
   ResponseHead head;
   head.content_type = "text/event-stream; charset=utf-8";
-  head.headers = core_->cors.headers(*request_);
+  head.headers = common_headers(*request_);
   head.headers.emplace_back("Cache-Control", "no-cache");
   head.headers.emplace_back("X-Accel-Buffering", "no");  // nginx: do not hold events back
   head.chunked = request_->http11;
@@ -67,7 +95,8 @@ void HttpProtocol::stream(std::string_view events) {
     return;
   }
   if (transport_->unsent_bytes() > core_->options.max_outbox_bytes) {
-    abort();  // the reader is too slow
+    on_gone(kClientClosedRequest, "the client reads too slowly");
+    transport_->close();
     return;
   }
   if (request_->http11) {
@@ -96,8 +125,8 @@ void HttpProtocol::end_stream() {
 
 void HttpProtocol::abort() {
   if (transport_ != nullptr) {
-    core_->metrics.record_disconnect();
-    forget_exchange();
+    forget_exchange(500, "the answer could not be completed");
+    phase_ = Phase::kClosed;
     transport_->close();
   }
 }
@@ -116,6 +145,7 @@ void HttpProtocol::on_sent() {
 void HttpProtocol::next_request() {
   phase_ = Phase::kReading;
   request_.reset();
+  request_id_.clear();
   route_ = nullptr;
   if (core_->draining) {
     transport_->finish();

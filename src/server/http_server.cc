@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "server/connection.h"
+#include "server/file_limit.h"
 #include "server/http_protocol.h"
+#include "server/response_head.h"
 #include "server/routes.h"
 #include "server/server_core.h"
 
@@ -43,6 +45,7 @@ struct HttpServer::Impl {
   Result<void> listen();
   void accept();
   void adopt(tcp::socket socket, size_t io_index);
+  void refuse(tcp::socket socket);
   void forget(size_t io_index, Connection& connection);
   bool wait_until_empty(double seconds);
   template <typename Action>
@@ -117,10 +120,11 @@ void HttpServer::Impl::accept() {
 
 void HttpServer::Impl::adopt(tcp::socket socket, size_t io_index) {
   {
-    const std::lock_guard lock(mutex);
+    std::unique_lock lock(mutex);
     if (num_open >= core.options.max_connections) {
-      spdlog::warn("refused a connection: {} are open", num_open);
-      return;  // the socket closes
+      lock.unlock();
+      refuse(std::move(socket));
+      return;
     }
     ++num_open;
   }
@@ -135,6 +139,23 @@ void HttpServer::Impl::adopt(tcp::socket socket, size_t io_index) {
       connection->drain();
     }
   });
+}
+
+// Says so without waiting for a request: a new socket takes that much at once.
+void HttpServer::Impl::refuse(tcp::socket socket) {
+  spdlog::warn("refused a connection: {} are open", core.options.max_connections);
+  const HttpResponse response =
+      error_response({ErrorCode::kUnavailable, "The server has too many connections.", "", ""});
+  ResponseHead head;
+  head.status = response.status;
+  head.content_type = response.content_type;
+  head.headers = response.headers;
+  head.content_length = response.body.size();
+  head.keep_alive = false;
+  boost::system::error_code ignored;
+  socket.non_blocking(true, ignored);
+  socket.write_some(asio::buffer(write_head(head) + response.body), ignored);
+  socket.shutdown(tcp::socket::shutdown_send, ignored);
 }
 
 void HttpServer::Impl::forget(size_t io_index, Connection& connection) {
@@ -170,6 +191,7 @@ HttpServer::~HttpServer() {
 }
 
 Result<void> HttpServer::start() {
+  raise_file_limit(impl_->core.options.max_connections);
   Result<void> listening = impl_->listen();
   if (!listening) {
     return listening;

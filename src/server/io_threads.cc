@@ -1,6 +1,7 @@
 // Runs the io contexts; an exception that reaches the loop ends one handler, not the thread.
 #include "server/io_threads.h"
 
+#include <pthread.h>
 #include <spdlog/spdlog.h>
 
 #include <boost/asio/post.hpp>
@@ -37,6 +38,7 @@ IoThreads::~IoThreads() {
 void IoThreads::start() {
   for (auto& io : threads_) {
     io->thread = std::thread([context = io->context.get()] { run_context(*context); });
+    pthread_setname_np(io->thread.native_handle(), "ds-io");
   }
 }
 

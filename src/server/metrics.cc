@@ -48,7 +48,11 @@ std::string escape_label(std::string_view value) {
 
 Metrics::Metrics()
     : time_to_first_token_(kFirstTokenSeconds),
+      inter_token_(kTokenSeconds),
       time_per_output_token_(kTokenSeconds),
+      queue_time_(kLatencySeconds),
+      prefill_time_(kLatencySeconds),
+      decode_time_(kLatencySeconds),
       latency_(kLatencySeconds),
       prompt_tokens_(kTokenCounts),
       generation_tokens_(kTokenCounts),
@@ -61,19 +65,26 @@ void Metrics::record_response(const std::string& route, int status) {
 }
 
 void Metrics::record_generation(const GenerationRecord& record) {
-  time_to_first_token_.observe(record.time_to_first_token);
-  latency_.observe(record.latency);
-  const int64_t per_choice = record.generation_tokens / std::max(record.n, 1);
-  if (per_choice > 1) {
-    time_per_output_token_.observe((record.latency - record.time_to_first_token) /
-                                   static_cast<double>(per_choice - 1));
+  if (record.outcome != GenerationOutcome::kFinished) {
+    return;
   }
-  prompt_tokens_.observe(static_cast<double>(record.prompt_tokens));
-  generation_tokens_.observe(static_cast<double>(record.generation_tokens));
+  const auto observe = [](Histogram& histogram, const std::optional<double>& value) {
+    if (value) {
+      histogram.observe(*value);
+    }
+  };
+  observe(time_to_first_token_, record.first_token);
+  observe(time_per_output_token_, record.inter_token);
+  observe(queue_time_, record.queue);
+  observe(prefill_time_, record.prefill);
+  if (record.first_token) {
+    decode_time_.observe(record.total - *record.first_token);
+  }
+  latency_.observe(record.total);
+  prompt_tokens_.observe(static_cast<double>(record.usage.prompt_tokens));
+  generation_tokens_.observe(static_cast<double>(record.usage.completion_tokens));
   max_tokens_.observe(static_cast<double>(record.max_tokens));
   n_.observe(static_cast<double>(record.n));
-  prefix_queries_.fetch_add(record.prompt_tokens, std::memory_order_relaxed);
-  prefix_hits_.fetch_add(record.cached_tokens, std::memory_order_relaxed);
 }
 
 std::string Metrics::text(const ServingContext* context) const {
@@ -106,6 +117,22 @@ void Metrics::append_engine(const ServingContext& context, const std::string& la
          count(stats.prompt_tokens));
   single("vllm:generation_tokens_total", "counter", "Tokens generated.",
          count(stats.generation_tokens));
+  single("vllm:prefix_cache_queries_total", "counter",
+         "Prompt tokens looked up in the prefix cache.", count(stats.prefix_query_tokens));
+  single("vllm:prefix_cache_hits_total", "counter", "Prompt tokens found in the prefix cache.",
+         count(stats.prefix_hit_tokens));
+  single("deltaserve:prefix_cache_blocks", "gauge", "KV blocks held by the prefix cache.",
+         count(stats.cached_blocks));
+  single("deltaserve:prefix_cache_snapshots", "gauge", "State snapshots held by the prefix cache.",
+         count(stats.num_snapshots));
+  single("deltaserve:prefix_cache_snapshot_bytes", "gauge", "Bytes of those snapshots.",
+         count(stats.snapshot_bytes));
+  single("deltaserve:prefix_cache_evicted_blocks_total", "counter",
+         "KV blocks that the prefix cache gave up.", count(stats.evicted_blocks));
+  single("deltaserve:prefix_cache_evicted_snapshots_total", "counter",
+         "State snapshots that the prefix cache gave up.", count(stats.evicted_snapshots));
+  single("deltaserve:recomputed_tokens_total", "counter",
+         "Tokens computed again after a preemption.", count(stats.recomputed_tokens));
   single("deltaserve:engine_steps_total", "counter", "Forward steps of the engine.",
          count(stats.num_steps));
   auto to = std::back_inserter(out);
@@ -125,8 +152,16 @@ void Metrics::append_engine(const ServingContext& context, const std::string& la
 void Metrics::append_requests(const std::string& labels, std::string& out) const {
   time_to_first_token_.append("vllm:time_to_first_token_seconds",
                               "From the complete request to its first token.", labels, out);
+  inter_token_.append("vllm:inter_token_latency_seconds", "Between tokens of a choice.", labels,
+                      out);
   time_per_output_token_.append("vllm:request_time_per_output_token_seconds",
                                 "Mean time per token after the first.", labels, out);
+  queue_time_.append("vllm:request_queue_time_seconds", "Until the engine first scheduled it.",
+                     labels, out);
+  prefill_time_.append("vllm:request_prefill_time_seconds",
+                       "From first scheduled to its first token.", labels, out);
+  decode_time_.append("vllm:request_decode_time_seconds", "From its first token to its last.",
+                      labels, out);
   latency_.append("vllm:e2e_request_latency_seconds",
                   "From the complete request to its last token.", labels, out);
   prompt_tokens_.append("vllm:request_prompt_tokens", "Prompt tokens per request.", labels, out);
@@ -134,12 +169,6 @@ void Metrics::append_requests(const std::string& labels, std::string& out) const
                             labels, out);
   max_tokens_.append("vllm:request_params_max_tokens", "The request's max_tokens.", labels, out);
   n_.append("vllm:request_params_n", "The request's n.", labels, out);
-  append_single("vllm:prefix_cache_queries_total", "counter",
-                "Prompt tokens looked up in the prefix cache.", labels,
-                static_cast<double>(prefix_queries_.load(std::memory_order_relaxed)), out);
-  append_single("vllm:prefix_cache_hits_total", "counter",
-                "Prompt tokens found in the prefix cache.", labels,
-                static_cast<double>(prefix_hits_.load(std::memory_order_relaxed)), out);
 }
 
 void Metrics::append_http(std::string& out) const {

@@ -1,21 +1,19 @@
-// RequestReader over Beast: the header first, without looking into the body, so that a request can
-// be refused before its body is read.
+// RequestReader: the header through Beast, then the body by its length or its chunks.
 #include "server/request_reader.h"
 
-#include <boost/asio/buffer.hpp>
-#include <boost/beast/core/string.hpp>
-#include <boost/beast/http/error.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
 #include <cctype>
 #include <utility>
 
 #include "base/check.h"
 
-// Beast asserts in the parser about what a peer sent (a short trailer, for one): that must end the
-// request, not the process.
+// An assertion of Beast's about what a peer sent must end the request, not the process.
 void boost::assertion_failed(const char* expression, const char* /*function*/, const char* file,
                              long line) {
   deltaserve::throw_invariant(expression, file, static_cast<int>(line), "");
@@ -25,15 +23,17 @@ namespace deltaserve {
 
 namespace http = boost::beast::http;
 
-struct RequestReader::Parser : http::request_parser<http::string_body> {
+struct RequestReader::Parser : http::request_parser<http::empty_body> {
   explicit Parser(const Limits& limits) {
     header_limit(static_cast<std::uint32_t>(limits.max_header_bytes));
-    body_limit(limits.max_body_bytes);
-    eager(false);
+    skip(true);  // done when the header is
   }
 };
 
 namespace {
+
+// Of an announced body: memory is given for what has come, not for what was promised.
+constexpr uint64_t kMaxReserved = uint64_t{1} << 20;
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -55,10 +55,19 @@ RequestReader::Event RequestReader::fail(int status, std::string message) {
   return Event::kError;
 }
 
+RequestReader::Event RequestReader::fail_too_large() {
+  return fail(413, fmt::format("The request body is larger than this server accepts ({} bytes).",
+                               limits_.max_body_bytes));
+}
+
 RequestReader::Event RequestReader::feed(std::string& input) {
   if (status_ != 0) {
     return Event::kError;
   }
+  return header_done_ ? feed_body(input) : feed_header(input);
+}
+
+RequestReader::Event RequestReader::feed_header(std::string& input) {
   if (!started_) {
     // Empty lines between requests are allowed (RFC 9112, 2.2).
     input.erase(0, std::min(input.find_first_not_of("\r\n"), input.size()));
@@ -73,33 +82,23 @@ RequestReader::Event RequestReader::feed(std::string& input) {
     try {
       used = parser_->put(boost::asio::buffer(input), error);
     } catch (const InvariantError&) {
-      return fail(400, "The request body's chunks are not valid HTTP.");
+      return fail(400, "The request is not valid HTTP.");
     }
     input.erase(0, used);
     if (error == http::error::need_more) {
       return Event::kNeedMore;
     }
-    if (error && !header_done_) {
+    if (error) {
       copy_header();  // as far as it goes: the answer to an error depends on Origin too
     }
     if (error == http::error::header_limit) {
       return fail(431, "The request header is too large.");
     }
-    if (error == http::error::body_limit) {
-      return fail(413, "The request body is larger than this server accepts (" +
-                           std::to_string(limits_.max_body_bytes) + " bytes).");
-    }
     if (error) {
       return fail(400, "The request is not valid HTTP: " + error.message() + ".");
     }
-    if (!header_done_ && parser_->is_header_done()) {
-      return read_header();
-    }
   }
-  if (!header_done_) {
-    return read_header();
-  }
-  return Event::kComplete;
+  return read_header();
 }
 
 void RequestReader::copy_header() {
@@ -116,37 +115,68 @@ void RequestReader::copy_header() {
 
 RequestReader::Event RequestReader::read_header() {
   header_done_ = true;
-  parser_->eager(true);
   copy_header();
   if (const auto length = parser_->content_length()) {
-    content_length_ = static_cast<size_t>(*length);
+    content_length_ = *length;
   }
-  if (!request_.header("transfer-encoding").empty() && !parser_->chunked()) {
+  const std::string coding = lower(request_.header("transfer-encoding"));
+  if (coding == "chunked") {
+    chunks_.emplace();
+  } else if (!coding.empty()) {
     return fail(501, "Only the transfer encoding 'chunked' is supported.");
   }
-  if (request_.http11 && request_.header("host").empty()) {
-    return fail(400, "The request has no Host header.");
+  const auto is_host = [](const auto& field) { return field.first == "host"; };
+  const auto num_hosts = std::ranges::count_if(request_.headers, is_host);
+  if (num_hosts > 1 || (request_.http11 && request_.header("host").empty())) {
+    return fail(400, "The request must have one Host header.");
   }
   const std::string expect = lower(request_.header("expect"));
   if (!expect.empty() && expect != "100-continue") {
     return fail(417, "Only 'Expect: 100-continue' is supported.");
   }
-  expects_continue_ = !expect.empty() && request_.http11 && !parser_->is_done();
+  const bool has_body = chunks_ || content_length_.value_or(0) > 0;
+  expects_continue_ = !expect.empty() && request_.http11 && has_body;
   return Event::kHeader;
 }
 
-size_t RequestReader::body_bytes() const {
-  return parser_->get().body().size();
+RequestReader::Event RequestReader::feed_body(std::string& input) {
+  std::string& body = request_.body;
+  if (chunks_) {
+    std::string_view rest = input;
+    const ChunkedBody::Event event = chunks_->feed(rest, body, limits_.max_body_bytes);
+    input.erase(0, input.size() - rest.size());
+    switch (event) {
+      case ChunkedBody::Event::kNeedMore:
+        return Event::kNeedMore;
+      case ChunkedBody::Event::kComplete:
+        return Event::kComplete;
+      case ChunkedBody::Event::kInvalid:
+        return fail(400, "The request body's chunks are not valid HTTP.");
+      case ChunkedBody::Event::kTooLarge:
+        return fail_too_large();
+    }
+  }
+  const uint64_t length = content_length_.value_or(0);
+  if (length > limits_.max_body_bytes) {
+    return fail_too_large();
+  }
+  if (body.empty()) {
+    body.reserve(std::min<uint64_t>(length, kMaxReserved));
+  }
+  const size_t size = std::min(input.size(), static_cast<size_t>(length) - body.size());
+  body.append(input, 0, size);
+  input.erase(0, size);
+  return body.size() == length ? Event::kComplete : Event::kNeedMore;
 }
 
 HttpRequest RequestReader::take() {
   HttpRequest request = std::exchange(request_, {});
-  request.body = std::move(parser_->get().body());
   parser_ = std::make_unique<Parser>(limits_);
   started_ = false;
   header_done_ = false;
   expects_continue_ = false;
   content_length_.reset();
+  chunks_.reset();
   return request;
 }
 

@@ -19,7 +19,8 @@ struct Route {
   std::string method;  // GET also answers HEAD
   std::string path;    // one that ends in "/" serves everything below it
   Handler handler;
-  GenerationHandler generation;  // instead of handler
+  GenerationHandler generation;       // instead of handler
+  ErrorWriter write_error = nullptr;  // null: OpenAI's form
   bool on_worker = false;
   bool open = false;  // needs no API key
 };

@@ -1,7 +1,10 @@
-// Endpoints: OpenAI's, and vLLM's beside them.
+// Endpoints: OpenAI's, vLLM's beside them, and Anthropic's Messages.
 #include "server/routes.h"
 
 #include <utility>
+
+#include "api/messages_api_error.h"
+#include "server/info_endpoints.h"
 
 namespace deltaserve {
 namespace {
@@ -34,8 +37,25 @@ Route generation(std::string path, GenerationHandler handler) {
   return route;
 }
 
+// The engine's state as a status.
+Handler health(const ApiService* api, std::string body) {
+  return [api, body = std::move(body)](const HttpRequest&) -> Result<HttpResponse> {
+    const Result<void> health = api->health();
+    if (!health) {
+      return std::unexpected(health.error());
+    }
+    return json_response(body);
+  };
+}
+
 Route open_route(Route route) {
   route.open = true;
+  return route;
+}
+
+// Errors of the route look as Anthropic's clients expect them.
+Route anthropic(Route route) {
+  route.write_error = messages_api::error_body;
   return route;
 }
 
@@ -48,9 +68,13 @@ void add_routes(const ApiService& service, const Metrics& metrics, Router& route
   router.add(generation("/v1/completions", [api](const HttpRequest& request) {
     return api->completion(request.body);
   }));
-  router.add(generation("/v1/responses", [api](const HttpRequest& request) {
-    return api->responses(request.body);
-  }));
+  router.add(generation(
+      "/v1/responses", [api](const HttpRequest& request) { return api->responses(request.body); }));
+  router.add(anthropic(generation(
+      "/v1/messages", [api](const HttpRequest& request) { return api->messages(request.body); })));
+  router.add(anthropic(post("/v1/messages/count_tokens", [api](const HttpRequest& request) {
+    return json_result(api->count_message_tokens(request.body));
+  })));
   router.add(post("/tokenize", [api](const HttpRequest& request) {
     return json_result(api->tokenize(request.body));
   }));
@@ -62,15 +86,14 @@ void add_routes(const ApiService& service, const Metrics& metrics, Router& route
     constexpr std::string_view kPrefix = "/v1/models/";
     return json_result(api->model(std::string_view(request.path).substr(kPrefix.size())));
   }));
-  router.add(open_route(get("/health", [api](const HttpRequest&) -> Result<HttpResponse> {
-    const Result<void> health = api->health();
-    if (!health) {
-      return std::unexpected(health.error());
-    }
-    return json_response("{\"status\":\"ok\"}");
-  })));
+  router.add(open_route(get("/health", health(api, "{\"status\":\"ok\"}"))));
+  router.add(open_route(get("/ping", health(api, "{}"))));  // SageMaker's name for it
   router.add(open_route(
       get("/version", [api](const HttpRequest&) { return json_result(api->version()); })));
+  router.add(get("/get_model_info",
+                 [api](const HttpRequest&) { return json_result(model_info_body(*api)); }));
+  router.add(get("/get_server_info",
+                 [api](const HttpRequest&) { return json_result(server_info_body(*api)); }));
   router.add(get("/metrics", [api, &metrics](const HttpRequest&) -> Result<HttpResponse> {
     HttpResponse response;
     response.content_type = "text/plain; version=0.0.4; charset=utf-8";

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "server/auth.h"
+#include "server/byte_budget.h"
 #include "server/cors.h"
 #include "server/io_threads.h"
 #include "server/metrics.h"
@@ -17,6 +18,7 @@ namespace deltaserve {
 struct ServerCore {
   explicit ServerCore(ServerOptions server_options)
       : options(std::move(server_options)),
+        body_budget(options.max_total_body_bytes),
         authenticator(options.api_keys),
         cors(options.allowed_origins),
         io(options.num_io_threads),
@@ -24,6 +26,7 @@ struct ServerCore {
         workers(options.num_workers, options.max_pending_jobs) {}
 
   ServerOptions options;
+  ByteBudget body_budget;  // before the queues, whose jobs hold shares
   Authenticator authenticator;
   Cors cors;
   Router router;

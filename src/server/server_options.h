@@ -17,10 +17,14 @@ struct ServerOptions {
   size_t num_workers = 2;             // tokenising runs at 10 MB/s a thread or more
   size_t max_pending_jobs = 1024;     // requests waiting for a worker; more are answered 429
   size_t max_connections = 8192;      // more are answered 503 and closed
+  bool log_requests = true;           // a line for each generation and each refusal below 500
   std::vector<std::string> api_keys;  // none: open to all
   std::vector<std::string> allowed_origins = {"*"};
   size_t max_header_bytes = size_t{64} << 10;
   size_t max_body_bytes = size_t{64} << 20;  // several large base64 images
+  // Of all bodies together that are being read or wait for a worker: eight of the largest. Requests
+  // beyond it are answered 503.
+  size_t max_total_body_bytes = size_t{512} << 20;
   // Unsent bytes of a stream beyond which its reader counts as too slow and the answer is aborted:
   // over a thousand chunks behind.
   size_t max_outbox_bytes = size_t{4} << 20;

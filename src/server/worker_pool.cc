@@ -1,6 +1,7 @@
 // WorkerPool: one queue, one lock.
 #include "server/worker_pool.h"
 
+#include <pthread.h>
 #include <spdlog/spdlog.h>
 
 #include <utility>
@@ -10,6 +11,7 @@ namespace deltaserve {
 WorkerPool::WorkerPool(size_t num_threads, size_t max_pending) : max_pending_(max_pending) {
   for (size_t i = 0; i < num_threads; ++i) {
     threads_.emplace_back([this] { run(); });
+    pthread_setname_np(threads_.back().native_handle(), "ds-worker");
   }
 }
 
