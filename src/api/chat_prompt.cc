@@ -6,7 +6,6 @@
 
 #include "api/messages.h"
 #include "api/thinking_switch.h"
-#include "api/tools_field.h"
 
 namespace deltaserve {
 namespace {
@@ -218,8 +217,7 @@ Result<ChatPrompt> build_chat_prompt(const ServingContext& context, FieldReader&
     return std::unexpected(std::move(output.error()));
   }
   prompt.output = *std::move(output);
-  prompt.forbids_tool_calls = input->tools.forbidden;
-  prompt.parallel_tool_calls = input->tools.parallel;
+  prompt.tools = std::move(input->tools);
   prompt.thinking_budget = input->thinking_budget;
   prompt.token_ids = encode(context, *rendered);
   if (prompt.token_ids.empty()) {

@@ -9,6 +9,7 @@
 
 #include "api/field_reader.h"
 #include "api/serving_context.h"
+#include "api/tools_field.h"
 #include "chat/output_parser.h"
 
 namespace deltaserve {
@@ -17,8 +18,7 @@ struct ChatPrompt {
   std::vector<int32_t> token_ids;
   std::string continued_text;  // of the last message with continue_final_message, else ""
   OutputOptions output;        // how the answer to this prompt is to be read
-  bool forbids_tool_calls = false;
-  bool parallel_tool_calls = true;
+  ToolFields tools;
   std::optional<int64_t> thinking_budget;
 };
 

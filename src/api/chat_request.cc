@@ -4,12 +4,13 @@
 
 #include <limits>
 
+#include "api/answer_grammar.h"
+#include "api/cache_fields.h"
 #include "api/chat_prompt.h"
 #include "api/chat_response.h"
 #include "api/request_id.h"
 #include "api/sampling_fields.h"
 #include "api/thinking_budget.h"
-#include "api/tools_field.h"
 #include "chat/output_control.h"
 
 namespace deltaserve {
@@ -41,15 +42,15 @@ TokenLimit read_token_limit(FieldReader& fields) {
 // What the prompt implies for its answer.
 void apply_prompt(const ServingContext& context, ChatPrompt& prompt, SamplingParams& sampling,
                   ResponseOptions& options) {
-  options.parallel_tool_calls = prompt.parallel_tool_calls;
-  options.hide_tool_calls = prompt.forbids_tool_calls;
+  options.parallel_tool_calls = prompt.tools.parallel;
+  options.hide_tool_calls = prompt.tools.forbidden;
   if (prompt.thinking_budget) {
     sampling.thinking_budget =
         make_thinking_budget(context, *prompt.thinking_budget, prompt.output.start);
   }
   const auto call_token =
       context.tokenizer->token_to_id(control::literal(ControlToken::kToolCallOpen));
-  if (prompt.forbids_tool_calls && prompt.output.tools != nullptr && call_token) {
+  if (prompt.tools.forbidden && prompt.output.tools != nullptr && call_token) {
     sampling.banned_token_ids.push_back(*call_token);
   }
   options.output = std::move(prompt.output);
@@ -68,7 +69,8 @@ Result<GenerationJob> parse_chat_request(const ServingContext& context, const js
   const TokenLimit limit = read_token_limit(fields);
   const bool echo = fields.boolean("echo", false);
   request.priority = read_priority(fields);
-  read_response_format(fields);
+  request.cache_salt = read_cache_salt(fields);
+  std::optional<OutputRule> rule = read_output_rule(fields);
   refuse_unsupported_fields(fields);
   if (!fields.ok()) {
     return std::unexpected(fields.error());
@@ -83,6 +85,12 @@ Result<GenerationJob> parse_chat_request(const ServingContext& context, const js
   if (!fits) {
     return std::unexpected(fits.error());
   }
+  Result<std::optional<GrammarRule>> grammar =
+      make_answer_grammar(context, std::move(rule), *prompt);
+  if (!grammar) {
+    return std::unexpected(std::move(grammar.error()));
+  }
+  request.sampling.grammar = *std::move(grammar);
   apply_prompt(context, *prompt, request.sampling, job.options);
   job.options.make_format = ChatResponse::make;
   job.options.id = make_request_id("chatcmpl-");
@@ -91,6 +99,7 @@ Result<GenerationJob> parse_chat_request(const ServingContext& context, const js
   if (job.options.return_token_ids) {
     info.token_ids = prompt->token_ids;
   }
+  request.cache_borders = message_starts(*context.tokenizer, prompt->token_ids);
   request.prompt_token_ids = std::move(prompt->token_ids);
   request.eos_token_ids = context.eos_token_ids;
   job.prompts.push_back(std::move(info));

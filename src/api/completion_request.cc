@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "api/cache_fields.h"
 #include "api/completion_response.h"
+#include "api/output_rule.h"
 #include "api/prompt_field.h"
 #include "api/request_id.h"
 #include "api/sampling_fields.h"
-#include "api/tools_field.h"
 
 namespace deltaserve {
 namespace {
@@ -73,11 +74,20 @@ Result<GenerationJob> parse_completion_request(const ServingContext& context,
   const auto max_tokens = fields.integer("max_tokens", 1, kNoLimit);
   fields.boolean("add_special_tokens", true);
   request.priority = read_priority(fields);
+  request.cache_salt = read_cache_salt(fields);
   refuse_completion_fields(fields, job.options.n);
   refuse_unsupported_fields(fields);
-  read_response_format(fields);
+  const std::optional<OutputRule> rule = read_output_rule(fields);
   if (!fields.ok()) {
     return std::unexpected(fields.error());
+  }
+  if (rule) {
+    Result<std::shared_ptr<Grammar>> grammar = context.grammars->get({rule->spec, {}, false});
+    if (!grammar) {
+      grammar.error().param = rule->param;
+      return std::unexpected(std::move(grammar.error()));
+    }
+    request.sampling.grammar = GrammarRule{*std::move(grammar), std::nullopt};
   }
   Result<std::vector<RawPrompt>> prompts = read_prompts(context, fields);
   if (!prompts) {

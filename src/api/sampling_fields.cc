@@ -186,16 +186,6 @@ int32_t read_priority(FieldReader& fields) {
 }
 
 void refuse_unsupported_fields(FieldReader& fields) {
-  constexpr std::string_view kStructured[] = {"guided_json",        "guided_regex",
-                                              "guided_choice",      "guided_grammar",
-                                              "structured_outputs", "structural_tag"};
-  for (const std::string_view key : kStructured) {
-    if (fields.value(key) != nullptr) {
-      fields.refuse(key, fmt::format("'{}' needs structured output, which is not part of this "
-                                     "version.",
-                                     key));
-    }
-  }
   if (fields.boolean("use_beam_search", false)) {
     fields.refuse("use_beam_search", "Beam search is not supported.");
   }

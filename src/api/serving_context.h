@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "api/chat_settings.h"
+#include "api/grammar_store.h"
 #include "chat/chat_template.h"
 #include "engine/engine.h"
 #include "model/config.h"
@@ -32,6 +34,7 @@ struct ServingContext {
   int64_t created = 0;  // unix seconds, of /v1/models
   ServingLimits limits;
   ChatSettings chat;
+  std::shared_ptr<GrammarStore> grammars;  // over the tokenizer's vocabulary
   // Lets special-token text written in message contents become control tokens.
   bool allow_special_tokens_in_content = false;
 };

@@ -50,23 +50,51 @@ Result<void> check_tool(const json::Value& value, const std::string& path) {
   return {};
 }
 
-// Whether the choice is "none".
-bool forbids_tools(FieldReader& fields) {
+// "auto", "none", "required" or {"type":"function","function":{"name":...}}.
+void read_tool_choice(FieldReader& fields, ToolFields& out) {
   const json::Value* choice = fields.value("tool_choice");
   if (choice == nullptr || *choice == "auto") {
-    return false;
+    return;
   }
-  if (*choice == "none") {
-    return true;
-  }
-  if (*choice == "required" || choice->is_object()) {
+  out.forbidden = *choice == "none";
+  out.required = *choice == "required" || choice->is_object();
+  if (!out.forbidden && !out.required) {
     fields.refuse("tool_choice",
-                  "This 'tool_choice' needs structured output, which is not part of this version: "
-                  "use 'auto' or 'none'.");
-  } else {
-    fields.refuse("tool_choice", "'tool_choice' must be 'auto' or 'none'.");
+                  "'tool_choice' must be 'auto', 'none', 'required' or an object that names a "
+                  "function.");
   }
-  return false;
+  if (!choice->is_object()) {
+    return;
+  }
+  FieldReader named(choice->get_object(), "tool_choice");
+  const std::string type = named.string("type").value_or("");
+  const json::Object* function = named.object("function");
+  if (named.ok() && (type != "function" || function == nullptr)) {
+    named.refuse("type", "'tool_choice' must have the type 'function' and name one.");
+  }
+  if (named.ok()) {
+    FieldReader inner(*function, "tool_choice.function");
+    out.name = inner.string("name").value_or("");
+    if (!inner.ok()) fields.fail(inner.error());
+  } else {
+    fields.fail(named.error());
+  }
+}
+
+// A choice that needs tools has them.
+void check_tool_choice(FieldReader& fields, const ToolFields& out) {
+  const auto is_named = [&out](const json::Value& tool) {
+    return tool.at("function").at("name") == json::Value(out.name);
+  };
+  if (!out.required || !fields.ok()) {
+    return;
+  }
+  if (out.tools.empty()) {
+    fields.refuse("tool_choice", "'tool_choice' asks for a call, but there are no 'tools'.");
+  } else if (!out.name.empty() && std::ranges::none_of(out.tools, is_named)) {
+    fields.refuse("tool_choice",
+                  fmt::format("'tool_choice' names '{}', which is not in 'tools'.", out.name));
+  }
 }
 
 }  // namespace
@@ -80,41 +108,19 @@ ToolFields read_tool_fields(FieldReader& fields) {
                   "'tool_choice'.");
   }
   const json::Array* tools = fields.array("tools");
-  out.forbidden = forbids_tools(fields);
-  if (tools == nullptr) {
-    return out;
-  }
-  for (size_t i = 0; i < tools->size(); ++i) {
+  read_tool_choice(fields, out);
+  for (size_t i = 0; tools != nullptr && i < tools->size(); ++i) {
     const Result<void> checked = check_tool((*tools)[i], fmt::format("tools[{}]", i));
     if (!checked) {
       fields.fail(checked.error());
       return out;
     }
   }
-  out.tools = *tools;
+  if (tools != nullptr) {
+    out.tools = *tools;
+  }
+  check_tool_choice(fields, out);
   return out;
-}
-
-void read_response_format(FieldReader& fields) {
-  const json::Object* format = fields.object("response_format");
-  if (format == nullptr) {
-    return;
-  }
-  FieldReader nested(*format, "response_format");
-  const std::string type = nested.string("type").value_or("");
-  if (!nested.ok()) {
-    fields.fail(nested.error());
-  } else if (type == "json_object" || type == "json_schema") {
-    fields.fail(Error{ErrorCode::kInvalidArgument,
-                      fmt::format("'response_format.type' '{}' needs structured output, which is "
-                                  "not part of this version.",
-                                  type),
-                      "response_format", ""});
-  } else if (type != "text") {
-    fields.fail(Error{ErrorCode::kInvalidArgument,
-                      "'response_format.type' must be 'text', 'json_object' or 'json_schema'.",
-                      "response_format.type", ""});
-  }
 }
 
 }  // namespace deltaserve

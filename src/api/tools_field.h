@@ -1,5 +1,7 @@
-// `tools`, `tool_choice` and `response_format` of a chat request.
+// `tools`, `tool_choice` and `parallel_tool_calls` of a chat request.
 #pragma once
+
+#include <string>
 
 #include "api/field_reader.h"
 #include "json/json.h"
@@ -9,13 +11,12 @@ namespace deltaserve {
 struct ToolFields {
   json::Array tools;       // checked; as the request has them
   bool forbidden = false;  // tool_choice "none": the model neither sees nor calls them
+  bool required = false;   // tool_choice "required" or a named function
+  std::string name;        // of the function that has to be called, "" for any
   bool parallel = true;    // more than one call in an answer
 };
 
-// Reads tools, tool_choice and parallel_tool_calls. Choices and formats that need structured output
-// are refused with a clear message. Errors stay in `fields`.
+// Reads tools, tool_choice and parallel_tool_calls. Errors stay in `fields`.
 ToolFields read_tool_fields(FieldReader& fields);
-
-void read_response_format(FieldReader& fields);
 
 }  // namespace deltaserve

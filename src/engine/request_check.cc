@@ -72,6 +72,11 @@ Result<void> check_request(const Request& request, const RequestLimits& limits) 
     return invalid(fmt::format("n must be between 1 and {}", limits.max_choices), "n");
   }
   if (Result<void> lengths = check_lengths(request, limits); !lengths) return lengths;
+  const std::optional<GrammarRule>& rule = request.sampling.grammar;
+  if (rule && (rule->grammar == nullptr ||
+               static_cast<int64_t>(rule->grammar->vocabulary().size()) != limits.vocab_size)) {
+    return invalid("the grammar is made for another vocabulary", "structured_outputs");
+  }
   if (Result<void> budget = check_thinking_budget(request, limits); !budget) return budget;
   return check_token_ids(request, limits);
 }

@@ -21,11 +21,12 @@ SamplerState::SamplerState(const Request& request, int32_t choice, int32_t vocab
   const auto in_vocab = [vocab_size](int32_t token) { return token >= 0 && token < vocab_size; };
   std::ranges::copy_if(sampling.banned_token_ids, std::back_inserter(banned_), in_vocab);
   num_always_banned_ = static_cast<int32_t>(banned_.size());
-  if (sampling.min_tokens <= 0) return;
-  std::ranges::copy_if(sampling.stop_token_ids, std::back_inserter(banned_), in_vocab);
   if (!sampling.ignore_eos) {
     std::ranges::copy_if(request.eos_token_ids, std::back_inserter(banned_), in_vocab);
   }
+  num_banned_with_ends_ = static_cast<int32_t>(banned_.size());
+  std::ranges::copy_if(sampling.stop_token_ids, std::back_inserter(banned_), in_vocab);
+  if (sampling.grammar) grammar_.emplace(*sampling.grammar);
 }
 
 void SamplerState::count_prompt() {
@@ -53,8 +54,8 @@ SamplingRow SamplerState::next_row() const {
   row.logit_bias = sampling.logit_bias.data();
   row.num_logit_bias = static_cast<int32_t>(sampling.logit_bias.size());
   row.banned = banned_.data();
-  row.num_banned =
-      num_output_ < sampling.min_tokens ? static_cast<int32_t>(banned_.size()) : num_always_banned_;
+  row.num_banned = num_banned();
+  if (grammar_ && !grammar_->waits()) row.allowed = grammar_->allowed();
   // A forced token comes whatever is banned.
   if (thinking_ && thinking_->forces()) {
     row.allowed = thinking_->only_forced();
@@ -64,9 +65,15 @@ SamplingRow SamplerState::next_row() const {
   return row;
 }
 
+int32_t SamplerState::num_banned() const {
+  if (num_output_ < request_->sampling.min_tokens) return static_cast<int32_t>(banned_.size());
+  return grammar_ && grammar_->waits() ? num_banned_with_ends_ : num_always_banned_;
+}
+
 void SamplerState::record(int32_t token) {
   ++num_output_;
   if (thinking_) thinking_->record(token);
+  if (grammar_) grammar_->record(token);
   if (!counts_output_) return;
   const auto [entry, is_new] = count_index_.try_emplace(token, counts_.size());
   if (is_new) counts_.push_back({.token = token, .in_output = 0});
@@ -82,7 +89,7 @@ bool SamplerState::is_stop_token(int32_t token) const {
 }
 
 std::optional<FinishReason> SamplerState::finish_after(int32_t token) const {
-  if (is_stop_token(token)) return FinishReason::kStop;
+  if (is_stop_token(token) || (grammar_ && grammar_->ended())) return FinishReason::kStop;
   if (num_output_ >= request_->sampling.max_tokens) return FinishReason::kLength;
   return std::nullopt;
 }

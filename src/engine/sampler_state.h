@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/grammar_limit.h"
 #include "engine/request.h"
 #include "engine/thinking_limit.h"
 #include "ops/sampling.h"
@@ -27,10 +28,12 @@ class SamplerState {
   void record(int32_t token);
 
   // Whether the output ends with `token`, the stop tokens being kStop and max_tokens kLength.
+  // kStop as well where a grammar has come to its end.
   std::optional<FinishReason> finish_after(int32_t token) const;
+  bool is_stop_token(int32_t token) const;  // ends the output
 
  private:
-  bool is_stop_token(int32_t token) const;
+  int32_t num_banned() const;
   void count_prompt();
 
   const Request* request_;
@@ -40,9 +43,12 @@ class SamplerState {
   bool counts_output_;
   std::vector<TokenCount> counts_;
   std::unordered_map<int32_t, size_t> count_index_;  // token to its place in counts_
-  std::vector<int32_t> banned_;  // the always banned first, then those of min_tokens
+  // The always banned, then the ends of an answer, then the client's stop tokens.
+  std::vector<int32_t> banned_;
   int32_t num_always_banned_ = 0;
+  int32_t num_banned_with_ends_ = 0;
   std::optional<ThinkingLimit> thinking_;
+  std::optional<GrammarLimit> grammar_;
 };
 
 }  // namespace deltaserve

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "grammar/grammar.h"
 #include "ops/sampling.h"
 
 namespace deltaserve {
@@ -18,6 +20,13 @@ struct ThinkingBudget {
   int32_t open_token = -1;   // <think>
   int32_t close_token = -1;  // </think>
   std::vector<int32_t> closing;  // holds close_token
+};
+
+// The answer follows a grammar, from its beginning or behind the token that ends its thought.
+// Until then the answer cannot end.
+struct GrammarRule {
+  std::shared_ptr<Grammar> grammar;    // not null; over the engine's vocabulary
+  std::optional<int32_t> after_token;  // </think>
 };
 
 struct SamplingParams {
@@ -36,6 +45,7 @@ struct SamplingParams {
   std::vector<int32_t> banned_token_ids;  // never drawn
   std::vector<LogitBias> logit_bias;
   std::optional<ThinkingBudget> thinking_budget;
+  std::optional<GrammarRule> grammar;
   int32_t num_logprobs = -1;  // -1: none
   int32_t n = 1;              // choices; choice i draws with seed + i
 };

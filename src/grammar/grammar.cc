@@ -68,6 +68,11 @@ bool Grammar::may_end(State state) const {
   return automaton_.accepting(state);
 }
 
+size_t Grammar::num_states() const {
+  const std::lock_guard lock(mutex_);
+  return automaton_.num_states();
+}
+
 bool Grammar::must_end(State state) const {
   const std::lock_guard lock(mutex_);
   return automaton_.ended(state);

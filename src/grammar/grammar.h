@@ -34,6 +34,7 @@ class Grammar {
 
   bool may_end(State state) const;
   bool must_end(State state) const;
+  size_t num_states() const;  // met so far
   const GrammarVocabulary& vocabulary() const { return *vocabulary_; }
 
  private:

@@ -16,17 +16,10 @@ constexpr int32_t kMaxLeadingSpace = 4;
 struct Compile {
   ExprPool& pool;
 
-  ExprId after_space(ExprId value) const {
-    const ByteSet space = ByteSet::of(' ') | ByteSet::of('\n') | ByteSet::of('\t');
-    return pool.concat(pool.repeat(pool.bytes(space), 0, kMaxLeadingSpace), value);
-  }
-  Result<ExprId> operator()(const AnyJsonObject&) const {
-    return after_space(JsonText(pool).object());
-  }
+  Result<ExprId> operator()(const AnyJsonObject&) const { return JsonText(pool).object(); }
   Result<ExprId> operator()(const JsonSchemaSpec& spec) const {
     JsonText json(pool);
-    const Result<ExprId> value = compile_json_schema(pool, json, spec.schema);
-    return value ? Result<ExprId>(after_space(*value)) : value;
+    return compile_json_schema(pool, json, spec.schema);
   }
   Result<ExprId> operator()(const RegexSpec& spec) const {
     const auto character = [this](const CharSet& set) { return utf8_character(pool, set); };
@@ -42,15 +35,23 @@ struct Compile {
 
 }  // namespace
 
-Result<ExprId> compile_spec(ExprPool& pool, const GrammarSpec& spec) {
-  return std::visit(Compile{pool}, spec);
+Result<ExprId> compile_spec(ExprPool& pool, const GrammarSpec& spec, bool after_thought) {
+  const Result<ExprId> text = std::visit(Compile{pool}, spec);
+  const bool is_json =
+      std::holds_alternative<AnyJsonObject>(spec) || std::holds_alternative<JsonSchemaSpec>(spec);
+  if (!text || (!is_json && !after_thought)) {
+    return text;
+  }
+  const ByteSet space = ByteSet::of(' ') | ByteSet::of('\n') | ByteSet::of('\t');
+  return pool.concat(pool.repeat(pool.bytes(space), 0, kMaxLeadingSpace), *text);
 }
 
 Result<std::shared_ptr<Grammar>> compile_grammar(
-    const GrammarSpec& spec, std::shared_ptr<const GrammarVocabulary> vocabulary) {
+    const GrammarSpec& spec, std::shared_ptr<const GrammarVocabulary> vocabulary,
+    bool after_thought) {
   try {
     ExprPool pool;
-    const Result<ExprId> root = compile_spec(pool, spec);
+    const Result<ExprId> root = compile_spec(pool, spec, after_thought);
     if (!root) {
       return std::unexpected(root.error());
     }

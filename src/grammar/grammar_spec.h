@@ -29,11 +29,13 @@ struct EbnfSpec {
 using GrammarSpec = std::variant<AnyJsonObject, JsonSchemaSpec, RegexSpec, ChoiceSpec, EbnfSpec>;
 
 // The expression of a spec, in a pool that is not closed yet. JSON may begin with a little white
-// space, as models write it after a thought; nothing follows it. Errors: kInvalidArgument.
-Result<ExprId> compile_spec(ExprPool& pool, const GrammarSpec& spec);
+// space, and `after_thought` everything may, as models write it there; nothing follows the text.
+// Errors: kInvalidArgument.
+Result<ExprId> compile_spec(ExprPool& pool, const GrammarSpec& spec, bool after_thought = false);
 
 // Compiles it for a vocabulary. Errors: kInvalidArgument, also for what grows beyond the limits.
 Result<std::shared_ptr<Grammar>> compile_grammar(
-    const GrammarSpec& spec, std::shared_ptr<const GrammarVocabulary> vocabulary);
+    const GrammarSpec& spec, std::shared_ptr<const GrammarVocabulary> vocabulary,
+    bool after_thought = false);
 
 }  // namespace deltaserve

@@ -154,16 +154,8 @@ std::optional<ExprId> SchemaCompiler::compile_alternatives(const Conjunction& al
       if (members == nullptr || std::ranges::find(all.chosen, members) != all.chosen.end()) {
         continue;
       }
+      if (key == "oneOf" && !members_disjoint(part)) return ExprPool::kNothing;
       const size_t size = members->get_array().size();
-      for (size_t i = 0; key == "oneOf" && i < size; ++i) {
-        for (size_t j = i + 1; j < size && !error_; ++j) {
-          if (!disjoint(element(part, key, i), element(part, key, j))) {
-            return refuse(part.path,
-                          "'oneOf' is only supported where its members exclude each "
-                          "other; use 'anyOf'.");
-          }
-        }
-      }
       std::vector<ExprId> choices;
       for (size_t i = 0; i < size; ++i) {
         Conjunction one = all;
@@ -186,8 +178,8 @@ uint32_t SchemaCompiler::common_types(const Conjunction& all) {
   return types;
 }
 
-ExprId SchemaCompiler::compile_types(const Conjunction& all, bool with_values) {
-  const uint32_t types = common_types(all);
+ExprId SchemaCompiler::compile_types(const Conjunction& all, bool with_values, uint32_t wanted) {
+  const uint32_t types = common_types(all) & wanted;
   if (with_values) {
     if (const std::optional<ExprId> values = compile_values(all, types)) return *values;
   }
@@ -203,6 +195,20 @@ ExprId SchemaCompiler::compile_types(const Conjunction& all, bool with_values) {
   if ((types & kArray) != 0) choices.push_back(compile_array(all));
   if ((types & kObject) != 0) choices.push_back(compile_object(all));
   return error_ ? ExprPool::kNothing : pool_.alt(std::move(choices));
+}
+
+bool SchemaCompiler::members_disjoint(const Part& part) {
+  const size_t size = find(part, "oneOf")->get_array().size();
+  for (size_t i = 0; i < size; ++i) {
+    for (size_t j = i + 1; j < size && !error_; ++j) {
+      if (!disjoint(element(part, "oneOf", i), element(part, "oneOf", j))) {
+        refuse(part.path,
+               "'oneOf' is only supported where its members exclude each other; use "
+               "'anyOf'.");
+      }
+    }
+  }
+  return !error_;
 }
 
 // Whether no value satisfies both: shown by their types, by a required property whose values

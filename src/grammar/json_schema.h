@@ -5,6 +5,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "grammar/expr.h"
@@ -23,5 +26,29 @@ struct SchemaLimits {
 // that names the keyword and its place. GrammarTooComplex may be thrown.
 Result<ExprId> compile_json_schema(ExprPool& pool, JsonText& json, const json::Value& schema,
                                    const SchemaLimits& limits = {});
+
+// One argument of a function whose parameters are an object schema, for call syntaxes that write
+// arguments one by one.
+struct SchemaArgument {
+  std::string name;
+  bool required = false;
+  // Strings as plain text of the `character`s, everything else as JSON.
+  ExprId value = ExprPool::kNothing;
+};
+struct SchemaArguments {
+  std::vector<SchemaArgument> named;
+  bool others_allowed = false;  // arguments that the schema does not name
+};
+
+// `parameters`: an object schema. `text`: a string without limits; strings with limits are made of
+// `character` and lie within it. Errors as above.
+struct ArgumentText {
+  std::function<ExprId(const CharSet&)> character;
+  ExprId text = ExprPool::kNothing;
+};
+Result<SchemaArguments> compile_schema_arguments(ExprPool& pool, JsonText& json,
+                                                 const json::Value& parameters,
+                                                 const ArgumentText& text,
+                                                 const SchemaLimits& limits = {});
 
 }  // namespace deltaserve

@@ -21,6 +21,7 @@ class SchemaCompiler {
                  const SchemaLimits& limits);
 
   Result<ExprId> run();
+  Result<SchemaArguments> run_arguments(const ArgumentText& text);
 
  private:
   struct Part {
@@ -48,9 +49,10 @@ class SchemaCompiler {
   ExprId compile_new(const Conjunction& all);
   bool flatten(const Part& part, Conjunction& out);  // false: nothing satisfies it
   std::optional<ExprId> compile_alternatives(const Conjunction& all);
+  bool members_disjoint(const Part& part);  // of its oneOf
   bool disjoint(const Part& a, const Part& b);
   bool told_apart_by_key(const json::Object& a, const json::Object& b);
-  ExprId compile_types(const Conjunction& all, bool with_values);
+  ExprId compile_types(const Conjunction& all, bool with_values, uint32_t wanted = kAnyType);
   uint32_t common_types(const Conjunction& all);
   ExprId refuse(const std::string& path, const std::string& what);
   bool over_limits();
@@ -71,12 +73,19 @@ class SchemaCompiler {
 
   // schema_values.cc: enum and const.
   std::optional<ExprId> compile_values(const Conjunction& all, uint32_t types);
+  // The values that enum and const of all parts have in common; none if there is neither.
+  std::optional<json::Array> common_values(const Conjunction& all);
   ExprId value_text(const json::Value& value);
 
   // schema_scalars.cc
-  ExprId string_content(const Conjunction& all);
+  // What stands between the quotation marks, or in `text` if that is given: regular.
+  ExprId string_content(const Conjunction& all, const ArgumentText* text = nullptr);
   ExprId compile_number(const Conjunction& all, bool integer);
   std::optional<ExprId> multiple_of(const Part& part, bool integer);
+
+  // schema_arguments.cc
+  ExprId argument_value(const Conjunction& all, const ArgumentText& text);
+  ExprId argument_of_types(const Conjunction& all, const ArgumentText& text);
 
   // schema_array.cc, schema_object.cc
   ExprId compile_array(const Conjunction& all);
@@ -86,6 +95,7 @@ class SchemaCompiler {
     bool required = false;
     ExprId member = ExprPool::kNothing;
   };
+  std::vector<Property> property_names(const Conjunction& all);
   std::vector<Property> properties(const Conjunction& all);
   Conjunction property_schemas(const Conjunction& all, std::string_view name);
   ExprId extra_members(const Conjunction& all, const std::vector<Property>& named);

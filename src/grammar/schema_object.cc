@@ -66,7 +66,7 @@ SchemaCompiler::Conjunction SchemaCompiler::property_schemas(const Conjunction& 
   return schemas;
 }
 
-std::vector<SchemaCompiler::Property> SchemaCompiler::properties(const Conjunction& all) {
+std::vector<SchemaCompiler::Property> SchemaCompiler::property_names(const Conjunction& all) {
   std::vector<std::string> names;
   std::set<std::string, std::less<>> seen;
   std::set<std::string, std::less<>> required;
@@ -88,13 +88,19 @@ std::vector<SchemaCompiler::Property> SchemaCompiler::properties(const Conjuncti
   }
   std::vector<Property> result;
   for (std::string& name : names) {
-    Property property;
+    const bool is_required = required.contains(name);
+    result.push_back({std::move(name), is_required, ExprPool::kNothing});
+  }
+  return result;
+}
+
+std::vector<SchemaCompiler::Property> SchemaCompiler::properties(const Conjunction& all) {
+  std::vector<Property> result = property_names(all);
+  for (Property& property : result) {
     std::string quoted;
-    json::append_quoted(name, quoted);
-    property.required = required.contains(name);
-    property.member = json_.member(pool_.literal(quoted), compile(property_schemas(all, name)));
-    property.name = std::move(name);
-    result.push_back(std::move(property));
+    json::append_quoted(property.name, quoted);
+    property.member =
+        json_.member(pool_.literal(quoted), compile(property_schemas(all, property.name)));
   }
   return result;
 }

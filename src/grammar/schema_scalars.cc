@@ -20,10 +20,10 @@ Decimal decimal_of(const json::Value& value) {
 
 }  // namespace
 
-// What stands between the quotation marks: a regular expression.
-ExprId SchemaCompiler::string_content(const Conjunction& all) {
+ExprId SchemaCompiler::string_content(const Conjunction& all, const ArgumentText* text) {
   std::vector<ExprId> parts;
-  const RegexOptions search = {[this](const CharSet& set) { return json_.character(set); }, true};
+  RegexOptions search = {[this](const CharSet& set) { return json_.character(set); }, true};
+  if (text != nullptr) search.character = text->character;
   const RegexOptions whole = {search.character, false};
   const auto add = [&](const Part& part, std::string_view pattern, const RegexOptions& options) {
     const Result<ExprId> compiled = compile_regex(pool_, pattern, options);
@@ -52,8 +52,11 @@ ExprId SchemaCompiler::string_content(const Conjunction& all) {
     return ExprPool::kNothing;
   }
   if (parts.empty() || min > 0 || max != ExprPool::kUnbounded) {
-    parts.push_back(pool_.repeat(json_.any_character(), min, max));
+    const ExprId any = text == nullptr ? json_.any_character() : text->character(CharSet::all());
+    const bool unlimited = text != nullptr && min == 0 && max == ExprPool::kUnbounded;
+    parts.push_back(unlimited ? text->text : pool_.repeat(any, min, max));
   }
+  if (text != nullptr) parts.push_back(text->text);
   return parts.size() == 1 ? parts.front() : pool_.both(std::move(parts));
 }
 

@@ -14,55 +14,63 @@ bool equal(const json::Value& a, const json::Value& b) {
   return a == b;
 }
 
+// Whether a keyword limits values by anything but their type.
+bool is_limit(const json::Object::value_type& entry) {
+  const std::string_view key(entry.key());
+  return key.starts_with("m") || key.starts_with("exclusive") || key == "pattern" ||
+         key == "format" || key.ends_with("tems") || key.ends_with("roperties") ||
+         key == "required" || key == "propertyNames";
+}
+
 }  // namespace
 
-std::optional<ExprId> SchemaCompiler::compile_values(const Conjunction& all, uint32_t types) {
+std::optional<json::Array> SchemaCompiler::common_values(const Conjunction& all) {
   std::optional<json::Array> values;
-  bool other_limits = false;
-  std::string path;
-  const auto keep = [&](const json::Array& allowed) {
-    if (!values) {
-      values = allowed;
-      return;
-    }
-    json::Array kept;
-    for (const json::Value& value : *values) {
-      const auto same = [&](const json::Value& other) { return equal(value, other); };
-      if (std::ranges::any_of(allowed, same)) kept.push_back(value);
-    }
-    values = std::move(kept);
-  };
   for (const Part& part : all.parts) {
-    for (const auto& [key, value] : part.schema->get_object()) {
-      if (key == "enum" && !value.is_array()) {
-        return refuse(part.path, "'enum' must be an array.");
+    for (const std::string_view key : {"enum", "const"}) {
+      const json::Value* own = find(part, key);
+      if (own == nullptr) continue;
+      if (key == "enum" && !own->is_array()) {
+        refuse(part.path, "'enum' must be an array.");
+        return std::nullopt;
       }
-      if (key == "enum" || key == "const") {
-        keep(key == "enum" ? value.get_array() : json::Array{value});
-        path = part.path;
-      } else if (key.starts_with("m") || key == "pattern" || key == "format" ||
-                 key.starts_with("exclusive") || key.ends_with("tems") ||
-                 key.ends_with("roperties") || key == "required" || key == "propertyNames") {
-        other_limits = true;
+      const json::Array allowed = key == "enum" ? own->get_array() : json::Array{*own};
+      if (!values) {
+        values = allowed;
+        continue;
       }
+      json::Array kept;
+      for (const json::Value& value : *values) {
+        const auto same = [&](const json::Value& other) { return equal(value, other); };
+        if (std::ranges::any_of(allowed, same)) kept.push_back(value);
+      }
+      values = std::move(kept);
     }
   }
+  return values;
+}
+
+std::optional<ExprId> SchemaCompiler::compile_values(const Conjunction& all, uint32_t types) {
+  const std::optional<json::Array> values = common_values(all);
   if (!values) {
     return std::nullopt;
   }
-  const ExprId rest =
-      other_limits || types != kAnyType ? compile_types(all, false) : ExprPool::kNothing;
+  const Part* limited = nullptr;
+  for (const Part& part : all.parts) {
+    if (std::ranges::any_of(part.schema->get_object(), is_limit)) limited = &part;
+  }
+  const bool check = limited != nullptr || types != kAnyType;
+  const ExprId rest = check ? compile_types(all, false) : ExprPool::kNothing;
   std::vector<ExprId> choices;
   for (const json::Value& value : *values) {
     const bool structured = value.is_object() || value.is_array();
-    if (structured && other_limits) {
-      return refuse(path, "objects and arrays in 'enum' beside other limits are not supported.");
+    if (structured && limited != nullptr) {
+      return refuse(limited->path,
+                    "objects and arrays in 'enum' beside other limits are not supported.");
     }
     const uint32_t type = value.is_object() ? kObject : kArray;
-    const bool fits = structured ? (types & type) != 0
-                      : rest == ExprPool::kNothing && types == kAnyType
-                          ? true
-                          : pool_.matches(rest, json::serialize(value));
+    const bool fits =
+        structured ? (types & type) != 0 : !check || pool_.matches(rest, json::serialize(value));
     if (fits) choices.push_back(value_text(value));
   }
   return pool_.alt(std::move(choices));

@@ -26,7 +26,7 @@ BAD_FIELDS = [
     ({"messages": [{"role": "function", "content": "x"}]}, "messages[0].role"),
     ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools[0].function.name"),
     ({"tool_choice": "required"}, "tool_choice"),
-    ({"response_format": {"type": "json_object"}}, "response_format"),
+    ({"response_format": {"type": "json_schema"}}, "response_format.json_schema"),
 ]
 
 

@@ -34,6 +34,7 @@ void ApiTest::SetUp() {
   context_->generation_config.top_p = 0.95;
   context_->generation_config.top_k = 20;
   context_->eos_token_ids = {4002, 4000};
+  context_->grammars = std::make_shared<GrammarStore>(*tokenizer_, context_->eos_token_ids);
   context_->created = 1700000000;
   service_.set_ready(context_);
 }

@@ -176,7 +176,7 @@ TEST_F(ChatRequestTest, ToolsReachThePromptUnlessTheChoiceIsNone) {
   EXPECT_EQ(prompt_of(messages(kUser, tools + R"(,"tool_choice":"none")")).find("cal.list"),
             std::string::npos);
   for (const char* choice :
-       {R"("required")", R"({"type":"function","function":{"name":"f"}})", R"("odd")", "1"}) {
+       {R"({"type":"function","function":{"name":"f"}})", R"("odd")", "1"}) {
     EXPECT_EQ(chat_error(messages(kUser, tools + ",\"tool_choice\":" + choice)).param,
               "tool_choice");
   }
@@ -196,8 +196,9 @@ TEST_F(ChatRequestTest, RefusesBadToolsAndFormats) {
       {R"("tools":[{"type":"function","function":{"name":"f","parameters":[]}}])",
        "tools[0].function.parameters"},
       {R"("functions":[])", "functions"},
-      {R"("response_format":{"type":"json_object"})", "response_format"},
-      {R"("response_format":{"type":"json_schema","json_schema":{}})", "response_format"},
+      {R"("response_format":{"type":"json_schema"})", "response_format.json_schema"},
+      {R"("response_format":{"type":"json_schema","json_schema":{}})",
+       "response_format.json_schema"},
       {R"("response_format":{"type":"xml"})", "response_format.type"},
       {R"("response_format":"text")", "response_format"},
   };

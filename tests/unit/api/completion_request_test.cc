@@ -50,7 +50,7 @@ TEST_F(CompletionRequestTest, RefusesBadPromptsAndFields) {
       {R"({"prompt":"a","logprobs":21})", "logprobs"},
       {R"({"prompt":"a","logprobs":-1})", "logprobs"},
       {R"({"prompt":"a","echo":"x"})", "echo"},
-      {R"({"prompt":"a","response_format":{"type":"json_object"}})", "response_format"},
+      {R"({"prompt":"a","response_format":{"type":"json_schema"}})", "response_format.json_schema"},
       {R"({"prompt":"a","max_tokens":1001})", "max_tokens"},
   };
   for (const auto& [body, param] : cases) {

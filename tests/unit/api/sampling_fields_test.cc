@@ -58,7 +58,7 @@ TEST_F(SamplingFieldsTest, RefusesWhatIsOutOfRangeOrOfTheWrongType) {
       {R"("logprobs":true,"top_logprobs":21)", "top_logprobs"},
       {R"("logprobs":5)", "logprobs"},
       {R"("priority":"x")", "priority"},
-      {R"("guided_json":{})", "guided_json"},
+      {R"("guided_json":7)", "guided_json"},
       {R"("use_beam_search":true)", "use_beam_search"},
       {R"("prompt_logprobs":1)", "prompt_logprobs"},
   };

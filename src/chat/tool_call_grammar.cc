@@ -1,0 +1,130 @@
+// <tool_call> and </tool_call> are control bytes here, as everywhere inside the chat folder.
+#include "chat/tool_call_grammar.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "chat/output_control.h"
+#include "grammar/char_set.h"
+#include "grammar/json_schema.h"
+#include "grammar/json_text.h"
+
+namespace deltaserve {
+namespace {
+
+constexpr int32_t kMany = ExprPool::kUnbounded;
+constexpr int32_t kMaxCalls = 128;     // of one answer: a model cannot go on for ever
+constexpr int32_t kMaxOtherKey = 64;   // bytes of an undeclared parameter's name
+constexpr int32_t kMaxBlankLines = 4;  // before the first call, after a thought
+
+class ToolCallCompiler {
+ public:
+  ToolCallCompiler(ExprPool& pool, const ToolCallRules& rules)
+      : pool_(pool), json_(pool), rules_(rules) {
+    const ExprId any = utf8_character(pool, CharSet::all());
+    text_.character = [this](const CharSet& set) { return utf8_character(pool_, set); };
+    text_.text = without(any, {"</parameter", "<parameter=", "</function"});
+    free_text_ = pool.repeat(any, 0, kMany);
+  }
+
+  Result<ExprId> run() {
+    std::vector<ExprId> calls;
+    for (const json::Value& tool : rules_.tools) {
+      const Result<ExprId> call = tool_call(tool.at("function").get_object());
+      if (!call) return call;
+      calls.push_back(*call);
+    }
+    const ExprId call =
+        pool_.concat(pool_.literal(std::string_view(&control::kToolCallOpen, 1)),
+                     pool_.concat(pool_.alt(std::move(calls)),
+                                  pool_.literal(std::string_view(&control::kToolCallClose, 1))));
+    const int32_t more = rules_.parallel ? kMaxCalls - 1 : 0;
+    const ExprId all =
+        pool_.concat(call, pool_.repeat(pool_.concat(pool_.literal("\n"), call), 0, more));
+    if (rules_.text_first) {
+      return pool_.concat(free_text_, pool_.optional(all));
+    }
+    const ExprId blank = pool_.bytes(ByteSet::of('\n') | ByteSet::of(' '));
+    return pool_.concat(pool_.repeat(blank, 0, kMaxBlankLines), all);
+  }
+
+ private:
+  // Text in which none of `parts` occurs.
+  ExprId without(ExprId character, const std::vector<std::string_view>& parts) {
+    const ExprId any = pool_.repeat(character, 0, kMany);
+    std::vector<ExprId> found;
+    for (const std::string_view part : parts) found.push_back(pool_.literal(part));
+    const ExprId with = pool_.concat(any, pool_.concat(pool_.alt(std::move(found)), any));
+    return pool_.both(any, pool_.negate(with));
+  }
+
+  // Between the two tags.
+  Result<ExprId> tool_call(const json::Object& function) {
+    const std::string name(function.at("name").get_string());
+    const json::Value* strict = function.if_contains("strict");
+    const json::Value* declared = function.if_contains("parameters");
+    const bool free = !rules_.required && (strict == nullptr || *strict != true);
+    json::Value parameters = json::Object{{"type", "object"}, {"additionalProperties", free}};
+    if (declared != nullptr && declared->is_object() && !free) parameters = *declared;
+    Result<ExprId> call = rules_.format == ToolCallFormat::kXml ? xml_call(name, parameters)
+                                                                : json_call(name, parameters);
+    if (!call) {
+      call.error().message = fmt::format("Tool '{}': {}", name, call.error().message);
+      call.error().param = "tools";
+    }
+    return call;
+  }
+
+  Result<ExprId> json_call(const std::string& name, const json::Value& parameters) {
+    const Result<ExprId> arguments = compile_json_schema(pool_, json_, parameters);
+    if (!arguments) return arguments;
+    const std::string head = fmt::format("\n{{\"name\": \"{}\", \"arguments\": ", name);
+    return pool_.concat(pool_.literal(head), pool_.concat(*arguments, pool_.literal("}\n")));
+  }
+
+  Result<ExprId> xml_call(const std::string& name, const json::Value& parameters) {
+    const Result<SchemaArguments> arguments =
+        compile_schema_arguments(pool_, json_, parameters, text_);
+    if (!arguments) return std::unexpected(arguments.error());
+    std::vector<ExprId> parts = {pool_.literal(fmt::format("\n<function={}>\n", name))};
+    for (const SchemaArgument& argument : arguments->named) {
+      const ExprId one = parameter(pool_.literal(argument.name), argument.value);
+      if (one == ExprPool::kNothing && argument.required) {
+        return invalid(fmt::format("no value satisfies the parameter '{}'.", argument.name));
+      }
+      parts.push_back(argument.required ? one : pool_.optional(one));
+    }
+    if (arguments->others_allowed) {
+      const ExprId letter =
+          pool_.bytes(ByteSet::range('a', 'z') | ByteSet::range('A', 'Z') |
+                      ByteSet::range('0', '9') | ByteSet::of('_') | ByteSet::of('-'));
+      const ExprId key = pool_.repeat(letter, 1, kMaxOtherKey);
+      parts.push_back(pool_.repeat(parameter(key, text_.text), 0, kMany));
+    }
+    parts.push_back(pool_.literal("</function>\n"));
+    return pool_.concat(parts);
+  }
+
+  ExprId parameter(ExprId key, ExprId value) {
+    const std::vector<ExprId> parts = {pool_.literal("<parameter="), key, pool_.literal(">\n"),
+                                       value, pool_.literal("\n</parameter>\n")};
+    return pool_.concat(parts);
+  }
+
+  ExprPool& pool_;
+  JsonText json_;
+  const ToolCallRules& rules_;
+  ArgumentText text_;
+  ExprId free_text_ = ExprPool::kEmpty;
+};
+
+}  // namespace
+
+Result<ExprId> compile_tool_calls(ExprPool& pool, const ToolCallRules& rules) {
+  return ToolCallCompiler(pool, rules).run();
+}
+
+}  // namespace deltaserve
