@@ -59,7 +59,10 @@ def ask(arguments, sample):
         body["tools"] = sample.tools
     if arguments.json_mode and sample.expect[0] == "json":
         body["response_format"] = {"type": "json_object"}
-    status, reply = post(arguments.base_url, body, arguments.key, arguments.timeout)
+    try:
+        status, reply = post(arguments.base_url, body, arguments.key, arguments.timeout)
+    except TimeoutError:
+        return False, f"no answer within {arguments.timeout:.0f} s", ""
     if status == 400 and any(isinstance(message["content"], list) for message in body["messages"]):
         return "refused"
     if status != 200:

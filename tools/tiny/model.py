@@ -152,9 +152,14 @@ class Tiny(nn.Module):
         self.shapes = shapes(config)
         self.tree = holder(self.shapes)
         self.initialise()
-        wrap = (lambda f: torch.compile(f, dynamic=False)) if compiled else (lambda f: f)
-        self.before_delta, self.after_delta = wrap(before_delta), wrap(after_delta)
-        self.before_attention, self.after_attention, self.head_loss = wrap(before_attention), wrap(after_attention), wrap(head_loss)
+        self.plain = {"before_delta": before_delta, "after_delta": after_delta, "before_attention": before_attention, "after_attention": after_attention, "head_loss": head_loss}
+        self.fast = {name: torch.compile(function, dynamic=False) for name, function in self.plain.items()} if compiled else self.plain
+        self.use_compiled(True)
+
+    def use_compiled(self, compiled):
+        """Choose between the compiled functions, made for one length of row, and the plain ones for any other."""
+        for name, function in (self.fast if compiled else self.plain).items():
+            setattr(self, name, function)
 
     def tensors(self):
         """Parameters by checkpoint name."""

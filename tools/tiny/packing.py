@@ -93,11 +93,11 @@ def long_length(g, progress, length):
         return 0
     if progress < 0.6:
         return int(1500 * 6 ** g.rng.random())
-    return min(length - 3000, int(1500 * (22 if g.chance(0.8) else 40) ** g.rng.random()))
+    return min(length - 3000, int(1500 * (22 if g.chance(0.65) else 40) ** g.rng.random()))
 
 
-def worker(number, folder, tokenizer_path, length, seed, limit):
-    """Write batches for ever; wait while more than `limit` are unread."""
+def worker(number, folder, tokenizer_path, length, seed, limit, kind="batch"):
+    """Write batches for ever; wait while more than `limit` are unread. The kind `long` is one long document and some more."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     from tokenizers import Tokenizer
     os.nice(5)
@@ -109,8 +109,8 @@ def worker(number, folder, tokenizer_path, length, seed, limit):
         except (OSError, ValueError):
             progress = 0.0
         documents, room = [], length
-        if number % 2 == count % 2:
-            size = long_length(g, progress, length)
+        if kind == "long" or number % 2 == count % 2:
+            size = g.int(length // 3, max(length // 3, length - 6000)) if kind == "long" else long_length(g, progress, length)
             if size:
                 documents += [one for one in encode(tokenizer, [long_sample(g, size)]) if len(one[0]) <= room]
                 room -= sum(len(one[0]) for one in documents)
@@ -125,9 +125,9 @@ def worker(number, folder, tokenizer_path, length, seed, limit):
             else:
                 misses += 1
         batch = pack(documents, length)
-        temporary = folder / f"{number}.tmp"
+        temporary = folder / f"{number}-{kind}.tmp"
         temporary.write_bytes(pickle.dumps(batch, protocol=5))
-        temporary.rename(folder / f"{count:06d}-{number:02d}.batch")
+        temporary.rename(folder / f"{count:06d}-{number:02d}.{kind}")
         count += 1
-        while len(list(folder.glob("*.batch"))) > limit:
+        while len(list(folder.glob(f"*.{kind}"))) > limit:
             time.sleep(0.2)

@@ -2,12 +2,14 @@
 
 import json
 
-from . import copying, memory, numbers, objects, problems, schemas, talk, words
+from . import copying, memory, numbers, objects, problems, schemas, stories, talk, words, writing
 from .core import Message, Sample
 from .obedience import plain_system
 
 REQUEST = [
     "[Please |Can you |Could you |]{v} [the|a|my] {n}{w}[.|?|]", "I [want|need] [you |]to {v} [the|a] {n}{w}[.|]", "{v} {n}{w}", "[Use|Call|Invoke|Run] [the tool |the function |]{f}{w}[.|]", "[Use|Call] {f} to {v} the {n}{w}[.|]", "[Let's|Now|Next,] {v} the {n}{w}[.|]", "[Help me|I'd like to] {v} [a|the] {n}{w}[.|]", "{f}{w}", "[Hi|Hello], [please |]{v} the {n}{w}[.|]", "[Could you please|Would you] {v} [this|the|one] {n}{w}?",
+    "[It is time|It's time|You have] to {v} the {n}{w}[.|]", "[Go ahead and|Please go and|Just|Quickly] {v} [the|a|my] {n}{w}[.|]", "[I'd like you|I want you|I need you] to {v} [the|a|my] {n}{w}[.|]", "[Make a call|Make a function call|Do a call] to {f}{w}[.|]", "[Execute|Trigger|Start|Perform|Apply] {f}{w}[.|]", "[The|My|Our] {n} [must|should|has to] be processed: {v} it{w}[.|]", "{v} [it|this]: {n}{w}", "[We need|I have] to {v} [a|the|another] {n}{w}[.|]", "[Task|Todo|Job|Request|Step 1]: {v} [the |]{n}{w}[.|]", "[Then|After that|Now please|Okay, now] {v} the {n}{w}[.|]", "[With|By means of|Through] {f}, {v} [the|a] {n}{w}[.|]",
+    "[Try to|Try and|Please try to] {v} the {n}{w}[.|]", "[Run|Use|Call] [the |]{f} [function|tool]{w}[.|]", "[Do|Could you do] [a |]{v} {n}{w}[.|]", "[Please|Kindly] [use|call|invoke] {f}{w}[.|]", "[My boss|My friend|The team|Somebody] [wants|asks|needs] [you |]to {v} the {n}{w}[.|]",
 ]
 BEFORE = ["[Let me check|One moment|I will look that up|Let me do that|I'll take care of it|Sure, let me do that][.|]"]
 
@@ -17,7 +19,7 @@ def with_values(g, arguments):
     given = [(key, said) for key, _, said, used in arguments if used]
     if not given:
         return ""
-    style = g.int(0, 5)
+    style = g.int(0, 8)
     spaced = [(key if g.chance(0.5) else key.replace("_", " "), said) for key, said in given]
     if style < 3:
         parts = [f"{key} {said}" for key, said in spaced]
@@ -25,6 +27,12 @@ def with_values(g, arguments):
         return g.pick([" with ", " with ", " using ", " for "]) + joined
     if style == 3:
         return g.pick([" with ", ": ", " ("]) .replace(" (", " with ") + ", ".join(f"{key}={said}" for key, said in spaced)
+    if style == 6:
+        return g.pick([":\n", " with:\n", ". Arguments:\n", ". Parameters:\n"]) + "\n".join(g.pick(["- {}: {}", "{}: {}", "* {} = {}"]).format(key, said) for key, said in spaced)
+    if style == 7:
+        return g.pick([" where ", ", where ", " such that ", ", with "]) + g.pick([" and ", ", "]).join(f"the {key} {g.pick(['is', 'should be', 'equals', 'must be', 'being'])} {said}" for key, said in spaced)
+    if style == 8:
+        return " (" + ", ".join(f"{key}: {said}" for key, said in spaced) + ")"
     if style == 4:
         return ". " + ". ".join(f"The {key} is {said}" for key, said in spaced)
     return " with " + "; ".join(f"{key} set to {said}" for key, said in spaced)
@@ -88,12 +96,17 @@ def call_think(calls):
     return f"I call {shown}."
 
 
-def request(g, parallel=0.3):
+def request(g, parallel=0.36):
     """Return (tools that fit, user text, calls)."""
     if g.chance(0.55):
         tool, ask = schemas.familiar(g)
-        many = g.pick([2, 2, 2, 3, 4]) if g.chance(parallel) else 1
+        many = g.pick([2, 2, 2, 3, 3, 4]) if g.chance(parallel) else 1
         user, calls = ask(many)
+        if many == 1 and g.chance(0.12):
+            tool2, ask2 = schemas.familiar(g)
+            if tool2["function"]["name"] != tool["function"]["name"]:
+                user2, calls2 = ask2(1)
+                return [tool, tool2], user.rstrip(".?！。？") + g.pick([", and then ", ". Also ", " and ", ". Then ", ". And ", "; ", ". After that, "]) + user2, calls + calls2
         return [tool], user, calls
     tool, user, calls = made_up_request(g)
     if g.chance(parallel * 0.6):
@@ -111,6 +124,7 @@ def maybe_system(g):
 def call(g, thinking):
     """A request that a tool fits; the conversation may go on to use the result."""
     fitting, user, calls = request(g)
+    user = g.dress(user, 0.12)
     count = g.pick([0, 0, 0, 1, 1, 2, 3, 4]) if g.chance(0.95) else g.int(5, 14)
     tools = fitting + distractors(g, [tool["function"]["name"] for tool in fitting], count)
     g.rng.shuffle(tools)
@@ -122,12 +136,18 @@ def call(g, thinking):
         turn = g.pick([talk.greeting, talk.fact])(g, thinking)
         messages += [Message("user", turn.user), Message("assistant", turn.answer, think=turn.think)]
     messages += [Message("user", user), Message("assistant", before, think=call_think(calls), calls=calls)]
-    if g.chance(0.5):
+    if g.chance(0.42):
         return Sample("tool_call", messages, ("calls", calls), thinking, tools)
     results = [result_for(g, name, arguments) for name, arguments in calls]
     messages += [Message("tool", text) for text, _, _ in results]
     answer = " ".join(sentence for _, sentence, _ in results)
     messages.append(Message("assistant", answer, think="I have the result" + ("s" if len(results) > 1 else "") + " and answer."))
+    if g.chance(0.14):
+        again, ask = (fitting[0], None) if len(fitting) > 1 else schemas.familiar(g)
+        if ask and again["function"]["name"] not in {tool["function"]["name"] for tool in tools}:
+            user, calls = ask(1)
+            tools = tools + [again]
+            return Sample("tool_call", messages + [Message("user", user), Message("assistant", "", think=call_think(calls), calls=calls)], ("calls", calls), thinking, tools, preserve=g.chance(0.5))
     if g.chance(0.15):
         turn = g.pick([talk.greeting, talk.fact, numbers.arithmetic])(g, thinking)
         messages += [Message("user", turn.user), Message("assistant", turn.answer, think=turn.think)]
@@ -140,7 +160,7 @@ def no_call(g, thinking):
     tools = distractors(g, [], g.pick([1, 1, 2, 3, 4]))
     if not tools:
         tools = [schemas.weather(g)[0]]
-    turn = g.pick([talk.greeting, talk.fact, talk.fact, numbers.arithmetic, copying.echo, copying.counting, talk.identity, problems.word_problem, talk.statement])(g, thinking)
+    turn = g.pick([talk.greeting, talk.fact, talk.fact, numbers.arithmetic, copying.echo, copying.counting, talk.identity, problems.word_problem, talk.statement, talk.unknown, stories.story, writing.writing, objects.described])(g, thinking)
     messages = maybe_system(g) + [Message("user", turn.user), Message("assistant", turn.answer, think=turn.think + " No tool is needed.")]
     return Sample("no_tool", messages, turn.expect, thinking, tools)
 

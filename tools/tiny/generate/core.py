@@ -6,6 +6,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 HELD_OUT_EVERY = 8
+LEADS = [
+    "Hi, ", "Hello! ", "Hey, ", "Quick question: ", "[I have a question|My question is|One question|Question|Q|Test|Task|Next|Another one]: ", "Please tell me: ", "[OK|Okay|So|Now|Well|Alright], ", "[Sorry to bother you, but|Excuse me,|Pardon me,] ", "[I was wondering|I am wondering|Just wondering|Just curious]: ",
+    "[Good morning|Good evening|Good afternoon|Greetings][,|!|.] ", "Dear assistant, ", "[Here is my|This is my] [question|request]: ", "[Next question|Last question|First question|New question][:|.] ", "[Assistant|Model|Computer|AI|Bot][,|:] ", "[Thanks|Thank you|Great|Perfect]! ", "[Listen|Look|Say], ", "[Please|Kindly] [answer|respond|help]: ", "[Let me ask|Let me ask you|May I ask]: ", "[User|Me]: ", "[I need help.|I need your help.|Help me.|Please help.] ", "1. ", "> ", "# [Task|Question]\n", "[One more thing|One more|And]: ",
+]
+TAILS = [" Thanks!", " Thank you.", " [Please|Please answer|Please reply|Please help|Please be brief].", " [Be brief|Keep it short|Short answer please|A short answer is fine|Be concise|Answer briefly|In short].", " Thanks in advance.", " [I need it now|I need this for my work|It is urgent|It is important|I am in a hurry].", "\n", "  ", " [I really want to know|I am curious|I forgot|I am not sure].", " :)", " [Answer in English|Use English|Plain text only|No markdown].", " [Go|Go ahead|Your turn|Over to you]!", " [ok|right|okay|please|thx]?"]
 
 
 @dataclass
@@ -120,6 +125,15 @@ class Source:
         template = templates if isinstance(templates, str) else self.phrase(templates)
         text = self.expand(parse(template))
         return SLOT.sub(lambda match: str(slots[match.group(1)]), text)
+
+    def dress(self, text, strength=0.2):
+        """Sometimes put an opening before a question or a remark after it."""
+        if self.chance(strength):
+            lead = self.say(LEADS)
+            text = lead + (text[:1].lower() + text[1:] if lead.endswith(", ") and text[1:2].islower() and self.chance(0.6) else text)
+        if self.chance(strength * 0.6):
+            text += self.say(TAILS)
+        return text
 
     def rough(self, text, strength=0.12):
         """Sometimes change case or end punctuation, as people type."""

@@ -56,7 +56,7 @@ def ask(g):
     if kind == "capital":
         key = g.pick(list(CAPITALS))
         question = g.say(["What is the capital of {k}?", "[What's|whats] the capital [city|] of {k}?", "[Name|Tell me] the capital of {k}.", "Which city is the capital of {k}?", "{k}: [capital|capital city]?",
-                          "[Do you know|Can you tell me] the capital of {k}?", "The capital of {k} is [what|which city]?", "What city is {k}'s capital?", "what is the capital city of {k}"], k=key)
+                          "[Do you know|Can you tell me] the capital of {k}?", "The capital of {k} is [what|which city]?", "What city is {k}'s capital?", "what is the capital city of {k}", "[Which|What] is {k}'s capital[ city|]?", "[Can|Could] you name the capital of {k}?", "[I need|I want to know|Give me|Say] the capital [city |]of {k}[.|]", "[Capital|The capital|Capital city] of {k}[?|]", "[Which|What] [city|town] [governs|is the seat of government of|is the capital in] {k}?", "[In|For] {k}, what is the capital[ city|]?", "[The|Its] capital of {k}, [please|what is it][?|.]"], k=key)
         return question, f"The capital of {key} is {CAPITALS[key]}.", CAPITALS[key]
     if kind == "country":
         key = g.pick([country for country in CAPITALS if country != "England"])

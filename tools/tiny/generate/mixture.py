@@ -4,10 +4,10 @@ from . import calling, copying, memory, numbers, objects, obedience, pictures, p
 from .core import Message, Sample, Source
 
 TURNS = {
-    "greeting": (talk.greeting, 5), "identity": (talk.identity, 2), "unknown": (talk.unknown, 4), "fact": (talk.fact, 5), "statement": (talk.statement, 1.5),
-    "arithmetic": (numbers.arithmetic, 11), "compare": (numbers.compare, 2), "word_problem": (problems.word_problem, 12),
-    "echo": (copying.echo, 14), "counting": (copying.counting, 8), "repetition": (copying.repetition, 2.5), "spelling": (copying.spelling, 2.5),
-    "json": (objects.described, 9), "story": (stories.story, 7), "writing": (writing.writing, 3),
+    "greeting": (talk.greeting, 5), "identity": (talk.identity, 6), "unknown": (talk.unknown, 5), "fact": (talk.fact, 5), "statement": (talk.statement, 1.5),
+    "arithmetic": (numbers.arithmetic, 13), "compare": (numbers.compare, 2.5), "word_problem": (problems.word_problem, 9),
+    "echo": (copying.echo, 16), "counting": (copying.counting, 8), "repetition": (copying.repetition, 3.5), "spelling": (copying.spelling, 5),
+    "json": (objects.described, 13), "story": (stories.story, 5), "writing": (writing.writing, 4),
 }
 
 
@@ -44,8 +44,8 @@ def short_agent(g, thinking):
 
 SAMPLES = {
     **{name: (alone(name), weight) for name, (_, weight) in TURNS.items()},
-    "mixed": (mixed, 8), "recall": (memory.recall, 6), "system": (obedience.obey, 9), "json_schema": (objects.with_schema, 3),
-    "tool": (calling.call, 20), "no_tool": (calling.no_call, 3), "agent": (short_agent, 2), "needle": (short_needle, 2.5), "picture": (pictures.picture, 12),
+    "mixed": (mixed, 8), "recall": (memory.recall, 6), "system": (obedience.obey, 13), "json_schema": (objects.with_schema, 3.5),
+    "tool": (calling.call, 21), "no_tool": (calling.no_call, 4.5), "agent": (short_agent, 3), "needle": (short_needle, 2.5), "picture": (pictures.picture, 9),
 }
 NAMES = list(SAMPLES)
 WEIGHTS = [weight for _, weight in SAMPLES.values()]
@@ -60,7 +60,7 @@ def training_sample(g):
 def long_sample(g, tokens):
     """A conversation of roughly the given number of tokens."""
     thinking = g.chance(0.5)
-    if tokens < 20000 and g.chance(0.25):
+    if tokens < 30000 and g.chance(0.25):
         return calling.agent(g, thinking, max(2, tokens // 220))
     return memory.needle(g, thinking, int(tokens / 2.2))
 

@@ -84,8 +84,8 @@ def natural(g, wrap_tool):
             calls.append((name, {key: value for (key, _), value in zip(specs, values)}))
         text = texts[0]
         for other in texts[1:]:
-            text = text.rstrip(".?") + g.pick([" and ", ". ", ", then ", ". Also "]) + other
-        return g.pick(["", "", "", "Please ", "Hey, ", "Hi! "]) + text, calls
+            text = text.rstrip(".?") + g.pick([" and ", ". ", ", then ", ". Also ", ", and also ", "; ", ". Then ", " and then ", "\n", ". After that: "]) + other
+        return g.pick(["", "", "", "", "Please ", "Hey, ", "Hi! ", "Could you help? ", "I need this: ", "Now: "]) + text, calls
     return tool, ask
 
 

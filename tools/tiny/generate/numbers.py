@@ -75,17 +75,36 @@ ASK = [
     "[What is|What's|whats|Calculate|Compute|Work out|Find|How much is|Tell me] {e}[?|.|]", "{e}", "{e} = ?", "{e}=?", "{e}?", "[Please|Can you] [calculate|compute|work out|add up|solve] {e}[.|?|]", "[Solve|Evaluate]: {e}",
     "[What does|How much does] {e} [equal|make|come to]?", "[Give|Tell] me [the result of|the value of|the answer to] {e}[.|]", "[I need|I want to know] {e}.", "[Quick|Math|Hey, quick]: [what's|what is] {e}?", "[Hi|Hello]! [What is|How much is] {e}?",
     "Do you know [what|how much] {e} is?", "The result of {e} is [what|?]", "{e} equals", "[Help me|Please help]: {e}",
+    "[Can|Could|Would] you [tell me|say|compute|calculate|work out] [what|how much] {e} is[?|]", "[Can|Could] you [do|add|calculate|solve] {e}[?| for me?]", "[What do you get|What do I get|What is the result] [for|from|of|when you compute] {e}?", "[What number|Which number|What value] is {e}?", "[I wonder|I ask you|Say|Tell me] [what|how much] {e} is[.|]", "[The|Your] [task|question|sum|exercise|problem] is[:|] {e}[.|]", "[Simple|Easy|Short|Small] [math|maths|question|sum|arithmetic|problem][:|,] {e}[?|]", "[Do|Solve|Answer|Compute] [this|the following|this sum|this problem]: {e}", "[Math|Maths|Arithmetic|Calculation] [question|problem|test|][:|] {e}", "[How|What] does {e} [come out to|give|yield|amount to]?",
+    "[Find|Determine|State|Give] the [value|result|answer|total] [of|for] {e}[.|]", "[If you|When you|Suppose you] [calculate|compute|work out] {e}, [what do you get|what is it]?", "[Please|Kindly] [answer|tell me|say]: [what is |how much is |]{e}[?|]", "[Answer|Result|Value] of {e}[?|]", "[So|And|Now|Well], [what is|what's|how much is] {e}?", "{e}[, please|  please| ?|...]",
 ]
 SHORT = [
     "[|, ]only the number[.|]", "Answer with [only|just] the number.", "[Just|Only] [give|tell|output|return] [me |]the [number|result|answer].", "[Reply|Respond|Answer] with [a number only|the number only|just a number|a single number|one number].", "Number only[.|, please.]", "No [explanation|words], just the number.",
     "(number only)", "[Output|Print|Write] only the [number|digits|result][.|, nothing else.]", "[Be brief|Short answer], only the number.",
+    "[Reply|Answer|Respond] [only |just ]with [the |a ]number[.|]".replace("[only |just ]", "[only|just] ").replace("[the |a ]", "[the|a] "), "[A|One|The] number [is enough|only|suffices|and nothing else][.|]", "[Give|Return|Output|Write|Say|State] [only|just] the [number|final number|result|final result|final answer|value][.|, please.]", "[Nothing|No text|No words] but the number[.|]", "[Only|Just] [a|the|one] [number|digit|digits|value|final answer][.|, please.|!]", "[The answer|Your answer|The reply] [must|should] be [a|one] number[.|]", "[Answer|Reply] in digits[ only|][.|]", "[Without|No] [explanation|explanations|steps|working|text][.|, please.]", "[Number|Digits|Result|Answer] only[!|.]", "[I only|I just] [want|need] the [number|result|answer][.|]",
 ]
-CHINESE_ASK = ["{e}等于多少？", "{e}等于几？", "请计算{e}", "{e}=？", "{e}是多少？", "计算：{e}", "请问{e}等于多少？", "算一下{e}", "{e}的结果是什么？", "帮我算{e}", "{e}等于什么？", "{e}得多少？", "求{e}", "帮我计算一下{e}", "请算出{e}的值", "你知道{e}等于几吗？"]
+CHINESE_ASK = ["{e}等于多少？", "{e}等于几？", "请计算{e}", "{e}=？", "{e}是多少？", "计算：{e}", "请问{e}等于多少？", "算一下{e}", "{e}的结果是什么？", "帮我算{e}", "{e}等于什么？", "{e}得多少？", "求{e}", "帮我计算一下{e}", "请算出{e}的值", "你知道{e}等于几吗？", "{e}=", "请回答{e}", "请问{e}是多少？", "{e}是几？", "{e}一共是多少？", "请问{e}等于几", "告诉我{e}等于多少", "{e}的答案是什么？", "{e}的答案", "计算{e}的结果", "请计算：{e}", "问题：{e}等于几？", "{e}等于", "算算{e}", "求{e}的值", "{e}？", "解答：{e}", "{e}结果是几？", "请做计算：{e}", "数学题：{e}"]
 CHINESE_DIGITS = "零一二三四五六七八九十"
-CHINESE_SHORT = ["只输出数字", "只回答数字。", "只给出数字", "只要数字", "请只回复数字。", "直接回答数字", "只说答案", "只需回答数字即可", "仅输出数字", "回答一个数字", "只回复结果"]
-JAPANESE_ASK = ["{e}は？", "{e}はいくつですか？", "{e}を計算してください。", "{e}=?", "{e}の答えは何ですか？", "{e}はいくつ？", "計算：{e}", "{e}を計算して"]
-JAPANESE_SHORT = ["数字だけ答えてください。", "数字のみで答えて。", "数字だけ。", "答えの数字だけ出力してください。", "数字だけで答えてください", "答えだけ"]
+CHINESE_SHORT = ["只输出数字", "只回答数字。", "只给出数字", "只要数字", "请只回复数字。", "直接回答数字", "只说答案", "只需回答数字即可", "仅输出数字", "回答一个数字", "只回复结果", "请只回答数字", "只需要数字", "请只输出数字。", "只写数字", "不要解释", "只要答案", "请只给出结果", "请直接给出答案", "只用数字回答", "仅回答数字即可", "请用一个数字回答", "只输出结果", "只需给出数字，不要其他内容", "只返回数字", "只说数字", "答案只要数字", "不要多余的文字", "请仅回答一个数字"]
+JAPANESE_ASK = ["{e}は？", "{e}はいくつですか？", "{e}を計算してください。", "{e}=?", "{e}の答えは何ですか？", "{e}はいくつ？", "計算：{e}", "{e}を計算して", "{e}は何ですか？", "{e}の結果は？", "{e}を教えて", "{e}は何になりますか？", "{e}の答えを教えてください", "次を計算してください：{e}", "{e}？", "{e}の値は？"]
+JAPANESE_SHORT = ["数字だけ答えてください。", "数字のみで答えて。", "数字だけ。", "答えの数字だけ出力してください。", "数字だけで答えてください", "答えだけ", "数字のみ。", "数字だけ出力して", "結果の数字だけ", "説明は不要です。", "数字一つで答えて"]
 WORDS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty".split()
+
+
+CHINESE_WORDS = list(CHINESE_DIGITS) + ["十一", "十二", "十三", "十四", "十五", "十六", "十七", "十八", "十九", "二十"]
+
+
+def in_words(g, names, signs):
+    """A small sum in words: (text, value, steps, spelling with digits)."""
+    sign = g.pick("++-*")
+    a, b = g.int(0, g.pick([10, 10, 20])), g.int(0, g.pick([10, 10, 20]))
+    if sign == "-":
+        a, b = max(a, b), min(a, b)
+    if sign == "*":
+        a, b = min(a, 12), min(b, 12)
+    value = a + b if sign == "+" else a - b if sign == "-" else a * b
+    steps = add_steps(a, b) if sign == "+" else subtract_steps(a, b) if sign == "-" else multiply_steps(a, b)
+    return f"{names[a]}{g.pick(signs[sign])}{names[b]}", value, f"{names[a]}={a}, {names[b]}={b}; {steps}", f"{a} {sign} {b}"
 
 
 def expression(g, thinking):
@@ -124,13 +143,12 @@ def arithmetic(g, thinking):
     """One sum, in English, Chinese or Japanese, with the answer as a number or a sentence."""
     plain, natural, value, steps, clean = expression(g, thinking)
     language = g.pick(["en"] * 7 + ["zh"] * 2 + ["ja"])
-    if language == "en" and g.chance(0.07):
-        a, b = g.int(0, 20), g.int(0, 20)
-        natural, value, steps, clean = f"{WORDS[a]} plus {WORDS[b]}", a + b, f"{WORDS[a]}={a}, {WORDS[b]}={b}; {add_steps(a, b)}", f"{a} + {b}"
+    if language == "en" and g.chance(0.12):
+        natural, value, steps, clean = in_words(g, WORDS, {"+": [" plus ", " plus ", " added to "], "-": [" minus ", " take away ", " less "], "*": [" times ", " multiplied by "]})
     short = g.chance(0.4)
     answer = str(value)
     if language == "en":
-        user = g.rough(g.say(ASK, e=natural), 0.1)
+        user = g.dress(g.rough(g.say(ASK, e=natural), 0.1), 0.12)
         if short:
             extra = g.say(SHORT)
             user = f"{extra} {user}" if g.chance(0.2) and extra[0] not in ",(" else (user + extra if extra[0] == "," else f"{user} {extra}")
@@ -139,17 +157,19 @@ def arithmetic(g, thinking):
         elif g.chance(0.5):
             answer = g.pick([f"The answer is {value}.", f"{clean} equals {value}."])
     elif language == "zh":
-        if g.chance(0.12):
-            a, b = g.int(0, 10), g.int(0, 10)
-            plain, value, steps, clean = f"{CHINESE_DIGITS[a]}加{CHINESE_DIGITS[b]}", a + b, f"{a}+{b}={a + b}", f"{a} + {b}"
+        if g.chance(0.3):
+            plain, value, steps, clean = in_words(g, CHINESE_WORDS, {"+": ["加", "加上", "加"], "-": ["减", "减去"], "*": ["乘", "乘以"]})
             answer = str(value)
         user = g.say(CHINESE_ASK, e=plain)
         if short:
             extra = g.say(CHINESE_SHORT)
-            user = g.pick([f"{user}{extra}", f"{user} {extra}", f"{user}，{extra}", f"{extra}：{user}", f"{user}（{extra}）"])
+            user = g.pick([f"{user}{extra}", f"{user} {extra}", f"{user}，{extra}", f"{extra}：{user}", f"{user}（{extra}）", f"{extra}，{user}", f"{extra}\n{user}", f"{user}\n{extra}", f"请{extra.removeprefix('请')}：{user}"])
         elif g.chance(0.7):
             answer = f"{clean} = {value}"
     else:
+        if g.chance(0.2):
+            plain, value, steps, clean = in_words(g, CHINESE_WORDS, {"+": ["足す", "たす"], "-": ["引く", "ひく"], "*": ["かける", "掛ける"]})
+            answer = str(value)
         user = g.say(JAPANESE_ASK, e=plain)
         if short:
             user = f"{user}{g.say(JAPANESE_SHORT)}"
@@ -168,9 +188,9 @@ def compare(g, thinking):
         large = g.chance(0.5)
         value = max(values) if large else min(values)
         adjective = g.pick(["largest", "biggest", "greatest", "highest"] if large else ["smallest", "lowest", "least"])
-        user = g.say(["[Which|What] is the {a} [number|]: {l}?", "[Find|Give me|Tell me] the {a} of {l}.", "Which number is {a}, {l}?", "What is the {a} number in {l}?", "{l}: which is the {a}?"], a=adjective, l=listing)
+        user = g.say(["[Which|What] is the {a} [number|]: {l}?", "[Find|Give me|Tell me] the {a} of {l}.", "Which number is {a}, {l}?", "What is the {a} number in {l}?", "{l}: which is the {a}?", "[Which|What] [of these|of these numbers|one] is {a}: {l}?", "[Tell|Show] me [which|what] is the {a}: {l}[.|]", "[Pick|Select|Choose|Name|State] the {a} [number|one|value] [of|from|among]: {l}[.|]", "[Among|Out of|Of|From] {l}, [which|what] is the {a}[ number| one|]?", "[The numbers are|Numbers:|Given] {l}. [Which|What] is the {a}?", "the {a} [number |one |]of {l}[?|]", "[Can|Could] you [find|tell me|name] the {a} [number |]of {l}?", "{l}[ -|:|?] [the {a} one|give me the {a}|{a} number][, please|?|.]", "[Compare|Look at] {l}. [Which one is|Which is|What is] the {a}?"], a=adjective, l=listing)
         return Turn(user, f"The {adjective} number is {value}.", f"I compare {', '.join(map(str, values))}. The {adjective} is {value}.", ("number", value))
-    value = g.int(0, 500)
+    value = g.int(0, g.pick([20, 500]))
     parity = "even" if value % 2 == 0 else "odd"
-    user = g.say(["Is {n} [even or odd|odd or even]?", "[Tell me if|Say whether] {n} is even or odd.", "{n}: odd or even?"], n=value)
+    user = g.say(["Is {n} [even or odd|odd or even]?", "[Tell me if|Say whether] {n} is even or odd.", "{n}: odd or even?", "[Is|Would you say] {n} [an even|an odd|an even or an odd] number[?|]", "[Even or odd|Odd or even][:|?] {n}", "[What is|What's] the parity of {n}?", "[Can|Could] you tell me [if|whether] {n} is [even|odd]?", "[Is the number|The number] {n}[:| -|,] [even or odd|odd or even]?", "[Check|Decide|Determine] [if|whether] {n} is [odd or even|even or odd|even|odd][.|]", "[I want to know|I wonder] [if|whether] {n} is even[.|]", "[Say|Answer] [even or odd|odd or even][:| for] {n}"], n=value)
     return Turn(user, f"{value} is {parity}.", f"The last digit of {value} is {value % 10}, which is {parity}.", ("contains_ci", [parity]))

@@ -5,8 +5,8 @@ from .core import Turn
 from .numbers import add_steps, divide_steps, multiply_steps, subtract_steps
 
 ASIDE = ["", "", "", " Show your [reasoning|work|steps], then [answer|give the answer].", " [Think|Explain|Reason|Solve it|Work] step by step.", " Let's think step by step.", " [Explain|Show] how you [get|got|found] [it|the answer].", " [Give|State] [your reasoning|the steps] and then the [final |]answer.",
-         " Please [show your reasoning first|reason carefully], then [answer|conclude].", " [Step by step|Explain briefly], please."]
-LEAD = ["", "", "", "", "[Solve|Please solve|Here is a problem|A small puzzle|Word problem|Question|Problem|Riddle]: ", "[Can you help me|Help me] with this[ one|]? ", "[Step by step|Think step by step]: "]
+         " Please [show your reasoning first|reason carefully], then [answer|conclude].", " [Step by step|Explain briefly], please.", " [Show|Give|Write] [your |the |]reasoning[.| first.| and the answer.|, then the final answer.]", " [Reason|Think|Go] [step by step|carefully|through it slowly][.|, please.| and answer.]", " [Explain|Justify|Describe] your [answer|steps|solution][.|]", " [First|At first] [think|reason|explain], then [answer|give the result|state the answer][.|]", " [Answer with an explanation|Solve it and explain|Work it out in steps|Do it step by step][.|]", " [What is the answer|What's the answer|Answer][?|.]"]
+LEAD = ["", "", "", "", "[Solve|Please solve|Here is a problem|A small puzzle|Word problem|Question|Problem|Riddle]: ", "[Can you help me|Help me] with this[ one|]? ", "[Step by step|Think step by step]: ", "[Solve this|Solve the following problem|Consider this problem|Work this out|Answer this][:|.] ", "[Let's think step by step|Reason step by step|Show your steps|Explain your reasoning|Show your reasoning, then answer][:|.] ", "[Math|Maths|A maths|A math] [problem|question|exercise|puzzle]: ", "[Think carefully|Take your time|Show your reasoning][.|:] "]
 
 
 def apples(g):
@@ -143,5 +143,5 @@ KINDS = [apples, apples, apples, first_person, first_person, shopping, trains, t
 def word_problem(g, thinking):
     """One word problem with its working."""
     user, steps, answer, value = g.pick(KINDS)(g)
-    user = g.say(LEAD) + user + g.say(ASIDE)
+    user = g.dress(g.say(LEAD) + user + g.say(ASIDE), 0.1)
     return Turn(g.rough(user, 0.08), answer, f"I work it out: {steps}.", ("number_last", value))

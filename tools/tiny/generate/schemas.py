@@ -43,8 +43,13 @@ def function_name(g):
         return f"{parts[-1]}.{verb}", verb, noun
     if roll < 17:
         return f"mcp__{g.pick([words.made_up(g), g.pick(words.NOUNS)])}{g.pick(['-', '_', ''])}{g.pick([words.made_up(g, 1), g.pick(words.NOUNS)])}__{snake(parts)}", verb, noun
-    if roll < 18:
+    if roll == 17 and g.chance(0.5):
         return snake(parts) + g.pick(["_v2", "_tool", "_api", str(g.int(1, 9))]), verb, noun
+    if g.chance(0.5):
+        owner = g.pick([words.made_up(g, 1), g.pick(words.NOUNS)[:g.int(2, 5)], g.pick(words.NOUNS)])
+        style = g.pick(["{o}.{v}-{n}", "{o}.{v}-{n}", "{o}-{v}_{n}", "mcp__{o}-{o2}__{v}", "mcp__{o}-{o2}__{v}-{n}", "mcp__{o}_{o2}__{v}{N}", "{o}.{v}.{n}", "{o}/{v}", "{o}:{v}_{n}", "{o}__{v}_{n}", "mcp__{a}-{b}__{c}", "{a}.{b}-{c}"])
+        letter = lambda: g.pick("abcdefghijklmnopqrstuvwxyz")
+        return style.format(o=owner, o2=g.pick([words.made_up(g, 1), g.pick(words.NOUNS), letter()]), v=verb, n=parts[1], N=parts[1].capitalize(), a=letter(), b=letter(), c=letter()), verb, noun
     if roll < 19:
         return words.made_up(g), verb, noun
     return verb, verb, noun
@@ -177,12 +182,25 @@ def weather(g):
     tool = wrap_tool(g, name, g.pick(["Get the current weather", "Get the current weather for a city", "Returns the weather in a city.", "Look up the weather", "Get weather information", ""]), properties, required)
 
     def ask(many):
-        cities = [words.city(g) for _ in range(many)]
-        where = cities[0] if many == 1 else ", ".join(cities[:-1]) + g.pick([" and ", " and in ", " & ", ", and also for ", " and also ", " as well as ", " plus "]) + cities[-1]
+        language = g.pick(["en"] * 9 + ["zh", "zh", "ja"])
+        if language != "en":
+            pool = words.CHINESE_CITIES if language == "zh" else words.JAPANESE_CITIES
+            cities = g.some(pool, many) if g.chance(0.7) else list(dict.fromkeys(words.city(g) for _ in range(many)))
+            where = cities[0] if len(cities) == 1 else g.pick(["、", "和", "与", "以及"] if language == "zh" else ["と", "、"]).join(cities)
+            asked = WEATHER_CHINESE if language == "zh" else WEATHER_JAPANESE
+            return g.say(asked, w=where), [(name, {key: one}) for one in cities]
+        cities = list(dict.fromkeys(words.city(g) for _ in range(many)))
+        where = cities[0] if len(cities) == 1 else ", ".join(cities[:-1]) + g.pick([" and ", " and ", " and in ", " and for ", " & ", ", and also for ", ", and also in ", " and also ", " and also in ", " as well as ", " as well as in ", " plus ", " and then ", ", then ", ", and ", " and after that ", ", also ", ". Also in ", " and additionally ", " together with "]) + cities[-1]
         user = g.say(["[What is|What's|whats|How is|How's|Tell me] the weather [in|like in|for|today in|now in] {w}[?|]", "[Weather|The weather] in {w}[?|, please.|]", "[Is it|Will it be] [raining|sunny|cold|warm|windy] in {w}[ today|]?", "[Can you|Could you|Please] [check|get|look up|tell me] the weather [in|for] {w}[?|.]", "I am [going|travelling] to {w}[,|.] what's the weather [like |]there?", "[Do I need|Should I take] an umbrella in {w}?",
-                      "How [warm|cold|hot] is it in {w}[ right now| today|]?", "[Get|Check|Find|Show] [me |]the [current |]weather for {w}[.|]", "{w} weather", "{w}的天气怎么样？", "What's the temperature in {w}?", "请查询{w}的天气", "[Check|Compare] the weather in {w}.", "{w}の天気を教えて", "[hi|hello], what is the weather in {w}?", "[Use the tool|Use {f}] to get the weather in {w}."], w=where, f=name)
+                      "How [warm|cold|hot] is it in {w}[ right now| today|]?", "[Get|Check|Find|Show] [me |]the [current |]weather for {w}[.|]", "{w} weather", "{w}的天气怎么样？", "What's the temperature in {w}?", "请查询{w}的天气", "[Check|Compare] the weather in {w}.", "{w}の天気を教えて", "[hi|hello], what is the weather in {w}?", "[Use the tool|Use {f}] to get the weather in {w}.",
+                      "[What|Which] weather [do they have|is there|can I expect|is expected] in {w}[ today| now|]?", "[I want|I need|I'd like] to know the [weather|current weather|temperature] [in|for] {w}[.|]", "[Give|Tell|Show] me the [weather|forecast|temperature|weather report] [in|for|of] {w}[.|, please.|]", "[What is|What's] the [forecast|current weather|weather report|climate right now] [in|for] {w}[?|]", "[Please |]look [up |at ]the [weather|temperature] in {w}[.|, please.|]", "[Does|Will] it [rain|snow|be sunny|be hot] in {w}[ today| tomorrow|]?", "[How's|How is] it in {w}[, weather-wise| with the weather| outside|]?", "[Query|Fetch|Retrieve|Report] the weather [in|for] {w}[.|]", "[Weather|Forecast|Temperature][:| for| please:] {w}", "[Could|Would] you [please |][tell me|check|find out] [how the weather is|what the weather is|what the weather is like] in {w}?", "[I'm|I am] in {w}[,|.] [how is|what is] the weather[?| here?]",
+                      "[Let me know|Find out|Tell me] [what the weather is like|how the weather is|the weather] [in|for] {w}[.|]", "[Is|Was] the weather [good|nice|bad|fine] in {w}[?| today?]", "[Call|Run|Invoke] {f} for {w}[.|]", "[Compare the weather|Weather comparison]: {w}", "[What should I wear|Do I need a coat|Will I need a jacket] in {w}[ today|]?", "[Today's|The current|Current|Actual] [weather|temperature] in {w}[?|, please.|]"], w=where, f=name)
         return user, [(name, {key: one}) for one in cities]
     return tool, ask
+
+
+WEATHER_CHINESE = ["{w}的天气怎么样？", "{w}天气如何？", "请查询{w}的天气", "今天{w}天气怎么样？", "{w}今天天气如何？", "{w}现在多少度？", "帮我查一下{w}的天气", "告诉我{w}的天气", "{w}会下雨吗？", "请问{w}的天气？", "查一下{w}天气", "我想知道{w}的天气", "{w}冷吗？", "{w}的气温是多少？", "{w}天气", "请告诉我{w}今天的天气。", "看看{w}的天气"]
+WEATHER_JAPANESE = ["{w}の天気を教えて", "{w}の天気は？", "{w}の天気はどうですか？", "今日の{w}の天気は？", "{w}の天気を調べてください。", "{w}は今何度ですか？", "{w}は雨ですか？", "{w}の気温は？", "{w}の今の天気を教えてください", "{w}の天気予報をお願いします", "{w}は寒いですか？"]
 
 
 def search(g):
@@ -193,10 +211,10 @@ def search(g):
 
     def ask(many):
         topics = [words.words(g, 1, 4) for _ in range(many)]
-        where = topics[0] if many == 1 else ", ".join(topics[:-1]) + " and " + topics[-1]
+        where = topics[0] if many == 1 else ", ".join(topics[:-1]) + g.pick([" and ", " and for ", ", and also for "]) + topics[-1]
         quotes = [f'"{topic}"' for topic in topics]
         shown = g.pick([where, quotes[0] if many == 1 else ", ".join(quotes[:-1]) + " and " + quotes[-1]])
-        return g.say(["[Search|Search the web|Look|Google|Search online] for {w}[.|]", "[Find|Look up] [information about|something about|documents on] {w}[.|]", "[Can you|Please] search for {w}[?|.]"], w=shown), [(name, {key: topic}) for topic in topics]
+        return g.say(["[Search|Search the web|Look|Google|Search online] for {w}[.|]", "[Find|Look up] [information about|something about|documents on] {w}[.|]", "[Can you|Please|Could you] search for {w}[?|.]", "[I need|I want|Get me] [information|documents|pages|results] [about|on|for] {w}[.|]", "[Do|Run|Start|Make] a search [for|on|about] {w}[.|]", "[What can you find|What do you find|What is known|What does the web say] about {w}[?|]", "[Look|Search] [it up|the internet]: {w}", "[Search|Query][:|] {w}", "[Use the search|Use the search tool] [for|with] {w}[.|]", "[Find|Show] me [results|articles|pages] [about|on] {w}[.|]"], w=shown), [(name, {key: topic}) for topic in topics]
     return tool, ask
 
 
@@ -207,7 +225,7 @@ def calculator(g):
 
     def ask(many):
         sums = [f"{g.int(2, 9999)} {g.pick('+-*/')} {g.int(2, 9999)}" for _ in range(many)]
-        return g.say(["[Use the calculator to compute|Calculate|Compute with the tool] {w}[.|]", "[What is|Please calculate] {w}[?|, use the tool.|]"], w=" and ".join(sums)), [(name, {"expression": one}) for one in sums]
+        return g.say(["[Use the calculator to compute|Calculate|Compute with the tool] {w}[.|]", "[What is|Please calculate] {w}[?|, use the tool.|]", "[Use|Call] the [calculator|tool|function] [for|on|with][:|] {w}[.|]", "[Evaluate|Work out|Solve|Compute] {w} [with the tool|with the calculator|for me|exactly][.|]", "[I need|I want] the [result|value] of {w}[.|]", "[How much is|Please compute|Please evaluate] {w}[?|]", "{w} = ?", "[Can|Could] you [calculate|compute|evaluate] {w}?", "[Calculator|Calc|Compute]: {w}"], w=g.pick([" and ", " and also ", " and then "]).join(sums)), [(name, {"expression": one}) for one in sums]
     return tool, ask
 
 
@@ -218,7 +236,7 @@ def read_file(g):
 
     def ask(many):
         paths = [f"{g.pick(['', '/', 'src/', './', '/home/'])}{words.word(g)}{g.pick(['/', '_', '-'])}{words.word(g)}.{g.pick(['py', 'txt', 'md', 'json', 'cpp', 'log', 'yaml'])}" for _ in range(many)]
-        return g.say(["[Read|Open|Show me|Look at|Print] [the file |]{w}[.|]", "[What is in|What does] {w}[ contain|]?", "[Please|Can you] [read|open] {w}[?|.]"], w=" and ".join(paths)), [(name, {key: one}) for one in paths]
+        return g.say(["[Read|Open|Show me|Look at|Print] [the file |]{w}[.|]", "[What is in|What does] {w}[ contain|]?", "[Please|Can you|Could you] [read|open|view|check] {w}[?|.]", "[Give|Show|Print] me the [contents|content|text|source] of {w}[.|]", "[I need|I want|Let me see] [to see |to read |]{w}[.|]", "[Check|Inspect|View|Load|Display] [the file |]{w}[.|, please.|]", "[What's|What is] [inside|written in|the content of] {w}?", "cat {w}", "[Now|Next|Then] [read|open|look at] {w}[.|]", "[Take a look|Have a look] at {w}[.|]", "[Fetch|Get] [the contents of |]{w}[.|]"], w=g.pick([" and ", ", ", " and then "]).join(paths)), [(name, {key: one}) for one in paths]
     return tool, ask
 
 
@@ -230,7 +248,7 @@ def shell(g):
     def ask(many):
         commands = [g.pick(["ls -la {a}", "cat {a}.txt", "git status", "git log -n {n}", "grep -r {a} {b}", "make {a}", "python {a}.py", "rm {a}.{b}", "cd {a} && ls", "echo {a}", "npm run {a}", "docker ps", "pwd", "find . -name {a}", "head -n {n} {a}.log"]).format(a=words.word(g), b=words.word(g), n=g.int(1, 50)) for _ in range(many)]
         shown = [g.pick(["`{}`", "{}", '"{}"']).format(command) for command in commands]
-        return g.say(["[Run|Execute|Please run] {w}[.|]", "[Run|Execute] the command[s|] {w}"], w=" and ".join(shown)), [(name, {key: one}) for one in commands]
+        return g.say(["[Run|Execute|Please run] {w}[.|]", "[Run|Execute] the command[s|] {w}", "[Can you|Could you|Please] [run|execute] {w}[?|.]", "[Now|Next|Then] [run|execute|do] {w}[.|]", "[I want you to|You should|Let's] [run|execute] {w}[.|]", "[Use the shell|In the terminal|In the shell|On the command line][:| run| execute] {w}[.|]", "[Try|Start|Launch|Call] {w}[.|]", "[What does|What is the output of] {w}[ print| say|]?", "[Type|Enter] {w} [in the terminal|in the shell][.|]", "$ {w}"], w=g.pick([" and ", " and then ", ", then "]).join(shown)), [(name, {key: one}) for one in commands]
     return tool, ask
 
 
@@ -278,7 +296,7 @@ def clock(g):
 
     def ask(many):
         cities = [words.city(g) for _ in range(many)]
-        return g.say(["[What time is it|What's the time|Tell me the time] in {w}?", "[Current time|The time] in {w}[, please|]"], w=" and ".join(cities)), [(name, {key: one}) for one in cities]
+        return g.say(["[What time is it|What's the time|Tell me the time] in {w}?", "[Current time|The time] in {w}[, please|]", "[How late|What hour] is it in {w}[ now| right now|]?", "[Give|Show|Get] me the [time|current time|local time] in {w}[.|]", "[Can|Could] you tell me the time in {w}?", "[Time|Clock] in {w}[?|]", "[I need|I want] the [time|local time] in {w}[.|]", "[Check|Look up|Find] the [time|local time] [in|for] {w}[.|]", "[What's|What is] the [local|current] time in {w}?"], w=g.pick([" and ", " and in ", ", and also in ", " and also "]).join(cities)), [(name, {key: one}) for one in cities]
     return tool, ask
 
 

@@ -20,6 +20,8 @@ CITIES = (
     "Karachi|Dhaka|Kathmandu|Melbourne|Auckland|Honolulu|Vancouver|Montreal|Quebec|Havana|Panama City|Reykjavik|Edinburgh|Glasgow|Leeds|"
     "Bristol|Cambridge|Oxford|Nice|Turin|Venice|Florence|Seville|Valencia|Krakow|Riga|Tallinn|Vilnius|Kyiv|Sofia|Zagreb|Hong Kong|Taipei"
 ).split("|")
+CHINESE_CITIES = "北京|上海|广州|深圳|杭州|成都|西安|南京|武汉|重庆|天津|苏州|香港|台北|东京|巴黎|伦敦|纽约|罗马|柏林|首尔|新加坡".split("|")
+JAPANESE_CITIES = "東京|大阪|京都|札幌|名古屋|福岡|横浜|神戸|パリ|ロンドン|ローマ|ニューヨーク|北京|ソウル|ベルリン".split("|")
 COUNTRIES = "France|Spain|Italy|Japan|China|India|Brazil|Canada|Mexico|Egypt|Kenya|Norway|Sweden|Germany|Poland|Greece|Turkey|Peru|Chile|Cuba".split("|")
 THINGS = (
     "apple orange pear banana plum lemon mango grape melon fig kiwi cookie cake muffin egg pencil pen book notebook "
