@@ -123,9 +123,12 @@ SampledToken FakeRunner::draw(uint64_t logits, const SamplingRow& row) const {
     if (row.logit_bias[i].bias >= 1e29F) out.token = row.logit_bias[i].token;
   }
   const std::span banned(row.banned, static_cast<size_t>(row.num_banned));
-  while (std::ranges::find(banned, out.token) != banned.end()) {
-    out.token = (out.token + 1) % vocab_size_;
-  }
+  const auto may_come = [&](int32_t token) {
+    const bool allowed =
+        row.allowed == nullptr || (row.allowed[token / 64] >> (token % 64) & 1U) != 0;
+    return allowed && std::ranges::find(banned, token) == banned.end();
+  };
+  while (!may_come(out.token)) out.token = (out.token + 1) % vocab_size_;
   if (row.num_logprobs < 0) return out;
   out.logprob = to_logprob(mix(logits, static_cast<uint64_t>(out.token)));
   for (int32_t i = 0; i < row.num_logprobs; ++i) {
