@@ -23,9 +23,9 @@ struct ChatSettings {
 
 // The flags as they were given.
 struct ChatFlags {
-  std::string tool_call_parser = "auto";  // or none, or a name that vLLM has for the syntax
-  std::string reasoning_parser = "auto";  // likewise
-  std::string default_template_kwargs;    // a JSON object, "" for none
+  std::string tool_call_parser = "auto";     // or none, or a name that vLLM has for the syntax
+  std::string reasoning_parser = "auto";     // likewise
+  std::string default_template_kwargs = "";  // a JSON object, "" for none
   std::string thinking_budget_message = "\n";
 };
 
