@@ -1,0 +1,103 @@
+// A sequence on a grammar: what may come, from when on, and when it is over.
+#include "engine/grammar_limit.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/sampler_state.h"
+#include "grammar/grammar_spec.h"
+
+namespace deltaserve {
+namespace {
+
+// Token i is the byte i; 256 ends an answer, 257 closes a thought.
+constexpr int32_t kEnd = 256;
+constexpr int32_t kThinkClose = 257;
+constexpr int32_t kVocab = 258;
+
+std::shared_ptr<Grammar> choice(std::vector<std::string> choices) {
+  std::vector<std::string> tokens;
+  for (int byte = 0; byte < 256; ++byte) tokens.emplace_back(1, static_cast<char>(byte));
+  tokens.resize(kVocab);
+  auto vocabulary = std::make_shared<GrammarVocabulary>(std::move(tokens), std::vector{kEnd});
+  return compile_grammar(ChoiceSpec{std::move(choices)}, std::move(vocabulary)).value();
+}
+
+Request request_with(std::shared_ptr<Grammar> grammar, std::optional<int32_t> after) {
+  Request request;
+  request.prompt_token_ids = {1};
+  request.sampling.max_tokens = 100;
+  request.sampling.seed = 1;
+  request.eos_token_ids = {kEnd};
+  request.sampling.grammar = GrammarRule{std::move(grammar), after};
+  return request;
+}
+
+std::vector<int32_t> allowed(const SamplingRow& row) {
+  std::vector<int32_t> tokens;
+  for (int32_t token = 0; token < kVocab; ++token) {
+    if ((row.allowed[token / 64] >> (token % 64) & 1) != 0) tokens.push_back(token);
+  }
+  return tokens;
+}
+
+std::vector<int32_t> banned(const SamplingRow& row) {
+  return {row.banned, row.banned + row.num_banned};
+}
+
+TEST(GrammarLimit, AllowsWhatMayComeNext) {
+  const Request request = request_with(choice({"ab", "abc", "x"}), std::nullopt);
+  SamplerState state(request, 0, kVocab);
+  EXPECT_EQ(allowed(state.next_row()), (std::vector<int32_t>{'a', 'x'}));
+  state.record('a');
+  EXPECT_EQ(allowed(state.next_row()), (std::vector<int32_t>{'b'}));
+  EXPECT_FALSE(state.finish_after('a'));
+  state.record('b');
+  EXPECT_EQ(allowed(state.next_row()), (std::vector<int32_t>{'c', kEnd}));
+  EXPECT_FALSE(state.finish_after('b'));
+  state.record('c');
+  EXPECT_EQ(state.finish_after('c'), FinishReason::kStop) << "nothing may follow";
+  EXPECT_FALSE(state.is_stop_token('c')) << "its text is part of the answer";
+}
+
+TEST(GrammarLimit, WaitsForTheThoughtAndKeepsTheAnswerOpen) {
+  const Request request = request_with(choice({"ab"}), kThinkClose);
+  SamplerState state(request, 0, kVocab);
+  EXPECT_EQ(state.next_row().allowed, nullptr);
+  EXPECT_EQ(banned(state.next_row()), (std::vector<int32_t>{kEnd}));
+  state.record('z');
+  EXPECT_EQ(state.next_row().allowed, nullptr);
+  state.record(kThinkClose);
+  EXPECT_EQ(allowed(state.next_row()), (std::vector<int32_t>{'a'}));
+  EXPECT_TRUE(banned(state.next_row()).empty());
+}
+
+TEST(GrammarLimit, EveryChoiceHasItsOwnPlace) {
+  const Request request = request_with(choice({"ab", "cd"}), std::nullopt);
+  SamplerState first(request, 0, kVocab);
+  SamplerState second(request, 1, kVocab);
+  first.record('a');
+  second.record('c');
+  EXPECT_EQ(allowed(first.next_row()), (std::vector<int32_t>{'b'}));
+  EXPECT_EQ(allowed(second.next_row()), (std::vector<int32_t>{'d'}));
+}
+
+TEST(GrammarLimit, AThinkingBudgetForcesItsTokensFirst) {
+  Request request = request_with(choice({"ab"}), kThinkClose);
+  request.sampling.thinking_budget = ThinkingBudget{1, true, 300, kThinkClose, {kThinkClose}};
+  SamplerState state(request, 0, kVocab);
+  state.record('z');
+  EXPECT_EQ(allowed(state.next_row()), (std::vector<int32_t>{kThinkClose}));
+  state.record(kThinkClose);
+  EXPECT_EQ(allowed(state.next_row()), (std::vector<int32_t>{'a'}));
+}
+
+TEST(GrammarLimit, MinTokensCannotLeaveItWithoutAToken) {
+  Request request = request_with(choice({"a"}), std::nullopt);
+  request.sampling.min_tokens = 5;
+  SamplerState state(request, 0, kVocab);
+  state.record('a');
+  EXPECT_EQ(state.finish_after('a'), FinishReason::kStop);
+}
+
+}  // namespace
+}  // namespace deltaserve
