@@ -7,6 +7,32 @@
 #include <cstdio>
 
 namespace deltaserve {
+namespace {
+
+void add_prefix_cache_options(CLI::App& command, EngineOptions& options) {
+  command.add_flag("--enable-prefix-caching,!--no-enable-prefix-caching",
+                   options.enable_prefix_caching,
+                   "Keep prompts and answers for requests that begin with them (on)");
+  command.add_flag("--prefix-cache-answers,!--no-prefix-cache-answers",
+                   options.prefix_cache_answers,
+                   "Take answers from the cache as they were computed, token by token (on)");
+  command
+      .add_option("--prefix-cache-memory", options.prefix_cache_memory_bytes,
+                  "Bytes for state snapshots; by default up to a quarter of the free memory")
+      ->check(CLI::NonNegativeNumber)
+      ->transform(CLI::AsSizeValue(false));
+  command
+      .add_option("--prefix-cache-interval", options.prefix_cache_interval,
+                  "Tokens between snapshots of long prompts, 0 for none; by default by memory")
+      ->check(CLI::NonNegativeNumber);
+  command
+      .add_option("--long-prefill-token-threshold", options.long_prefill_token_threshold,
+                  "Prompt tokens of a step beside decodes, 0 for the rest of the budget")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+}
+
+}  // namespace
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
   command.add_option("model,--model", options.directory, "Checkpoint directory")
@@ -44,7 +70,7 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
   command
-      .add_option("--kv-cache-memory-bytes", options.kv_cache_memory_bytes,
+      .add_option("--kv-cache-memory-bytes,--kv-cache-memory", options.kv_cache_memory_bytes,
                   "Bytes for KV blocks, 0 to derive them from the free memory")
       ->check(CLI::NonNegativeNumber)
       ->transform(CLI::AsSizeValue(false));
@@ -53,6 +79,7 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
                   "Share of the free memory that may be used")
       ->check(CLI::Range(0.01, 1.0))
       ->capture_default_str();
+  add_prefix_cache_options(command, options);
 }
 
 Result<BackendOptions> backend_options(const ModelOptions& options) {

@@ -22,7 +22,7 @@ struct ModelOptions {
 void add_model_options(CLI::App& command, ModelOptions& options);
 
 // Adds --max-model-len, --max-num-seqs, --max-num-batched-tokens, --max-queue-len,
-// --kv-cache-memory-bytes and --memory-utilization.
+// --kv-cache-memory-bytes, --memory-utilization and those of the prefix cache and of prefills.
 void add_engine_options(CLI::App& command, EngineOptions& options);
 
 // Resolves `dtype` ("auto" takes the checkpoint's own, which is bfloat16 in every release).

@@ -2,6 +2,7 @@
 #include "cache/block_table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
@@ -16,6 +17,20 @@ bool BlockTable::reserve_tokens(int64_t num_tokens) {
   if (wanted > blocks_.capacity()) blocks_.reserve(std::max(wanted, 2 * blocks_.capacity()));
   while (blocks_.size() < wanted) blocks_.push_back(pool_->allocate().value());
   return true;
+}
+
+void BlockTable::share(std::span<const int32_t> blocks) {
+  blocks_.reserve(blocks_.size() + blocks.size());
+  for (const int32_t block : blocks) {
+    pool_->add_ref(block);
+    blocks_.push_back(block);
+  }
+}
+
+void BlockTable::replace(int64_t index, int32_t block) {
+  int32_t& place = blocks_.at(static_cast<size_t>(index));
+  pool_->add_ref(block);
+  pool_->release(std::exchange(place, block));
 }
 
 void BlockTable::clear() {

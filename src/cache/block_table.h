@@ -25,6 +25,11 @@ class BlockTable {
 
   // Makes room for `num_tokens` tokens in all. False, with nothing taken, if the pool has too few.
   bool reserve_tokens(int64_t num_tokens);
+  // Appends blocks that others own too, with one more reference each. None of them is written
+  // through this table: the tokens that follow begin a block of their own.
+  void share(std::span<const int32_t> blocks);
+  // Block `index` becomes `block`, which holds the same tokens, with one more reference.
+  void replace(int64_t index, int32_t block);
   void clear();
 
   std::span<const int32_t> blocks() const { return blocks_; }

@@ -1,6 +1,7 @@
-// Slots for the recurrent and convolution state of running sequences, one a sequence. As with
-// blocks the memory behind a slot is the model's. A slot's content counts as zero for a sequence
-// that starts, so that nothing need be cleared when it changes hands.
+// Slots for recurrent and convolution state: those of running sequences, one a sequence, and in a
+// pool of their own those of the snapshots that the prefix cache keeps. As with blocks the memory
+// behind a slot is the model's. A slot's content counts as zero for a sequence that starts, so that
+// nothing need be cleared when it changes hands.
 #pragma once
 
 #include <cstdint>
@@ -35,11 +36,13 @@ class StateSlot {
 
 class StatePool {
  public:
-  explicit StatePool(int32_t num_slots);
+  // Slots [first_slot, first_slot + num_slots) of the model.
+  explicit StatePool(int32_t num_slots, int32_t first_slot = 0);
   StatePool(const StatePool&) = delete;
   StatePool& operator=(const StatePool&) = delete;
 
   int32_t num_slots() const { return static_cast<int32_t>(in_use_.size()); }
+  int32_t first_slot() const { return first_slot_; }
   int32_t num_free() const { return static_cast<int32_t>(free_.size()); }
   bool in_use(int32_t slot) const;
 
@@ -51,7 +54,9 @@ class StatePool {
  private:
   friend class StateSlot;
   void release(int32_t slot);
+  size_t index_of(int32_t slot) const;
 
+  int32_t first_slot_;
   std::vector<uint8_t> in_use_;  // [num_slots]
   std::vector<int32_t> free_;    // stack
 };

@@ -1,8 +1,10 @@
-// Packing: a count over the plan first, then each sequence writes its rows.
+// Packing: a count over the plan first, then each sequence writes its rows, phase by phase if some
+// are cut for snapshots.
 #include "engine/batch_builder.h"
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "base/check.h"
 #include "engine/sequence.h"
@@ -21,7 +23,6 @@ void resize_rows(const StepPlan& plan, StepInput& input) {
     num_logprobs += static_cast<size_t>(s.num_prompt_logprobs);
     max_blocks = std::max(max_blocks, s.sequence->table().num_blocks());
   }
-  const size_t num_seqs = plan.sequences.size();
   const auto num_tokens = static_cast<size_t>(plan.num_tokens);
   Batch& batch = input.batch;
   batch.max_blocks_per_seq = max_blocks;
@@ -30,21 +31,26 @@ void resize_rows(const StepPlan& plan, StepInput& input) {
   batch.slot_mapping.resize(num_tokens);
   batch.cu_seqlens.assign(1, 0);
   batch.context_lens.clear();
-  batch.block_tables.assign(num_seqs * static_cast<size_t>(max_blocks), 0);
+  batch.block_tables.clear();
   batch.state_slots.clear();
   batch.recurrent.clear();
   batch.logits_rows.clear();
+  batch.phase_ends.clear();
+  batch.restores = plan.restores;
+  batch.snapshots.clear();
+  batch.block_copies.clear();
   input.rows.clear();
   input.forced.clear();
   input.forced.reserve(num_logprobs);  // rows point into it
+  input.last_rows.assign(plan.sequences.size(), 0);
 }
 
-void append_tokens(const ScheduledSequence& scheduled, Batch& batch) {
+// Tokens [begin, end) of a sequence, which its slot's state stands before.
+void append_piece(const ScheduledSequence& scheduled, int64_t begin, int64_t end, Batch& batch) {
   const Sequence& sequence = *scheduled.sequence;
   const auto num_tokens = batch.input_ids.size();
   auto row = static_cast<size_t>(batch.cu_seqlens.back());
-  const int64_t begin = sequence.num_computed();
-  for (int64_t i = begin; i < begin + scheduled.num_scheduled_tokens; ++i, ++row) {
+  for (int64_t i = begin; i < end; ++i, ++row) {
     batch.input_ids[row] = sequence.token(i);
     batch.slot_mapping[row] = sequence.table().slot_of(i);
     const std::array<int32_t, 3> position = sequence.position(i);
@@ -52,22 +58,82 @@ void append_tokens(const ScheduledSequence& scheduled, Batch& batch) {
       batch.positions[axis * num_tokens + row] = position[axis];
     }
   }
-}
-
-void append_sequence(const ScheduledSequence& scheduled, Batch& batch) {
-  const Sequence& sequence = *scheduled.sequence;
-  const auto index = static_cast<std::ptrdiff_t>(batch.state_slots.size());
-  std::ranges::copy(sequence.table().blocks(),
-                    batch.block_tables.begin() + index * batch.max_blocks_per_seq);
-  batch.context_lens.push_back(static_cast<int32_t>(sequence.num_computed()));
+  const std::span<const int32_t> blocks = sequence.table().blocks();
+  const size_t first = batch.block_tables.size();
+  batch.block_tables.resize(first + static_cast<size_t>(batch.max_blocks_per_seq), 0);
+  std::ranges::copy(blocks, batch.block_tables.begin() + static_cast<std::ptrdiff_t>(first));
+  batch.context_lens.push_back(static_cast<int32_t>(begin));
   batch.state_slots.push_back(sequence.slot().value().id());
   batch.recurrent.push_back(scheduled.recurrent ? 1 : 0);
-  batch.cu_seqlens.push_back(batch.cu_seqlens.back() + scheduled.num_scheduled_tokens);
+  batch.cu_seqlens.push_back(static_cast<int32_t>(row));
 }
 
-// `first_row`: the sequence's first row in the batch.
-void append_sampling(const ScheduledSequence& scheduled, int32_t first_row, StepInput& input) {
+// Piece `phase` of a sequence that is cut at its snapshots; false if it has no such piece.
+bool append_phase(const ScheduledSequence& scheduled, std::span<const PlannedSnapshot> snapshots,
+                  int32_t phase, StepInput& input) {
+  const int64_t begin = scheduled.sequence->num_computed();
+  const int64_t end = begin + scheduled.num_scheduled_tokens;
+  const auto border = [&](int32_t cut) {
+    return static_cast<size_t>(cut) < snapshots.size()
+               ? snapshots[static_cast<size_t>(cut)].position
+               : end;
+  };
+  const int64_t from = phase == 0 ? begin : border(phase - 1);
+  if (from == end) return false;
+  const int64_t to = border(phase);
+  append_piece(scheduled, from, to, input.batch);
+  const int32_t slot = scheduled.sequence->slot()->id();
+  if (static_cast<size_t>(phase) < snapshots.size()) {
+    const int32_t kept = snapshots[static_cast<size_t>(phase)].slot.id();
+    input.batch.snapshots.push_back({.phase = phase, .from = slot, .to = kept});
+  }
+  return true;
+}
+
+// Copies that make its forks out of a sequence whose last piece is in this phase.
+void append_fork_copies(const ScheduledSequence& scheduled, std::span<Sequence* const> forks,
+                        int32_t phase, Batch& batch) {
+  const Sequence& leader = *scheduled.sequence;
+  for (const Sequence* fork : forks) {
+    batch.snapshots.push_back(
+        {.phase = phase, .from = leader.slot()->id(), .to = fork->slot()->id()});
+    if (leader.prompt_len() % kBlockSize == 0) continue;
+    const auto last = static_cast<size_t>(leader.prompt_len() / kBlockSize);
+    batch.block_copies.push_back(
+        {.from = leader.table().blocks()[last], .to = fork->table().blocks()[last]});
+  }
+}
+
+// All sequences' pieces of one phase; false if there are none.
+bool append_phase(const StepPlan& plan, int32_t phase, StepInput& input) {
+  bool any = false;
+  std::span<const PlannedSnapshot> snapshots = plan.snapshots;
+  std::span<Sequence* const> forks = plan.forks;
+  for (size_t i = 0; i < plan.sequences.size(); ++i) {
+    const ScheduledSequence& scheduled = plan.sequences[i];
+    const auto num_snapshots = static_cast<size_t>(scheduled.num_snapshots);
+    const auto num_forks = static_cast<size_t>(scheduled.num_forks);
+    if (append_phase(scheduled, snapshots.first(num_snapshots), phase, input)) {
+      any = true;
+      const int32_t end = input.batch.cu_seqlens.back();
+      input.last_rows[i] = end - 1;
+      const int64_t computed = scheduled.sequence->num_computed() + scheduled.num_scheduled_tokens;
+      const int64_t length = end - input.batch.cu_seqlens[input.batch.cu_seqlens.size() - 2];
+      if (input.batch.context_lens.back() + length == computed) {
+        append_fork_copies(scheduled, forks.first(num_forks), phase, input.batch);
+      }
+    }
+    snapshots = snapshots.subspan(num_snapshots);
+    forks = forks.subspan(num_forks);
+  }
+  return any;
+}
+
+// Rows of logits and how to draw from them, for a sequence whose last row is `last_row`.
+void append_sampling(const ScheduledSequence& scheduled, std::span<Sequence* const> forks,
+                     int32_t last_row, StepInput& input) {
   const Sequence& sequence = *scheduled.sequence;
+  const int64_t last = sequence.num_computed() + scheduled.num_scheduled_tokens - 1;
   for (int32_t k = 0; k < scheduled.num_prompt_logprobs; ++k) {
     const int64_t i = scheduled.first_prompt_logprob + k;
     input.forced.push_back({.token = sequence.token(i + 1), .bias = kForceBias});
@@ -77,23 +143,30 @@ void append_sampling(const ScheduledSequence& scheduled, int32_t first_row, Step
     row.num_logit_bias = 1;
     row.num_logprobs = sequence.request().prompt_logprobs;
     input.rows.push_back(row);
-    input.batch.logits_rows.push_back(first_row +
-                                      static_cast<int32_t>(i - sequence.num_computed()));
+    input.batch.logits_rows.push_back(last_row - static_cast<int32_t>(last - i));
   }
-  if (!scheduled.samples) return;
-  input.rows.push_back(sequence.sampler().next_row());
-  input.batch.logits_rows.push_back(first_row + scheduled.num_scheduled_tokens - 1);
+  if (scheduled.samples) {
+    input.rows.push_back(sequence.sampler().next_row());
+    input.batch.logits_rows.push_back(last_row);
+  }
+  for (const Sequence* fork : forks) {
+    input.rows.push_back(fork->sampler().next_row());
+    input.batch.logits_rows.push_back(last_row);
+  }
 }
 
 }  // namespace
 
 void build_step_input(const StepPlan& plan, StepInput& input) {
   resize_rows(plan, input);
-  for (const ScheduledSequence& scheduled : plan.sequences) {
-    const int32_t first_row = input.batch.cu_seqlens.back();
-    append_tokens(scheduled, input.batch);
-    append_sequence(scheduled, input.batch);
-    append_sampling(scheduled, first_row, input);
+  for (int32_t phase = 0; append_phase(plan, phase, input); ++phase) {
+    input.batch.phase_ends.push_back(input.batch.num_seqs());
+  }
+  std::span<Sequence* const> forks = plan.forks;
+  for (size_t i = 0; i < plan.sequences.size(); ++i) {
+    const auto num_forks = static_cast<size_t>(plan.sequences[i].num_forks);
+    append_sampling(plan.sequences[i], forks.first(num_forks), input.last_rows[i], input);
+    forks = forks.subspan(num_forks);
   }
   DS_CHECK(input.batch.cu_seqlens.back() == plan.num_tokens);
 }

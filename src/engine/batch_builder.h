@@ -13,9 +13,10 @@ namespace deltaserve {
 struct StepInput {
   Batch batch;
   // [R], row i for batch.logits_rows[i]: for each sequence of the plan first its prompt logprobs,
-  // then its new token. Pointers reach into the sequences and into `forced`.
+  // then its new token, then those of its forks. Pointers reach into the sequences and `forced`.
   std::vector<SamplingRow> rows;
-  std::vector<LogitBias> forced;  // the prompt tokens whose logprobs are wanted
+  std::vector<LogitBias> forced;   // the prompt tokens whose logprobs are wanted
+  std::vector<int32_t> last_rows;  // [sequences of the plan] of each in the batch
 };
 
 // Overwrites `input`, keeping its memory. The plan's sequences hold the blocks of their new tokens.

@@ -20,7 +20,14 @@ struct EngineOptions {
   int64_t max_queue_len = 1024;           // waiting choices; further requests get kTooManyRequests
   int64_t kv_cache_memory_bytes = 0;  // 0: what fits in memory_utilization of free memory, <= 4 GiB
   double memory_utilization = 0.9;    // of the backend's free memory, in (0, 1]
-  int64_t sampling_vocab_size = 0;    // tokens at and above it are padding; 0: the model's own
+  // Prompt tokens of a step beside decodes, at most; >= kChunkSize. 0: the rest of the budget.
+  int64_t long_prefill_token_threshold = 0;
+  bool enable_prefix_caching = true;
+  bool prefix_cache_answers = true;        // see PrefixCacheOptions::reuse_answers
+  int64_t prefix_cache_memory_bytes = -1;  // for state snapshots; -1: a share of what is free
+  int64_t prefix_cache_interval = -1;  // tokens between snapshots of long prompts; 0: none; -1: by
+                                       // the memory there is
+  int64_t sampling_vocab_size = 0;     // tokens at and above it are padding; 0: the model's own
 };
 
 struct MemoryPlan {  // printed at start; all of it is allocated before the first request
@@ -28,8 +35,11 @@ struct MemoryPlan {  // printed at start; all of it is allocated before the firs
   int64_t workspace_bytes = 0;
   int64_t kv_bytes = 0;
   int64_t state_bytes = 0;
+  int64_t snapshot_bytes = 0;
   int64_t num_blocks = 0;
   int64_t num_state_slots = 0;
+  int64_t num_snapshots = 0;      // state slots of the prefix cache, beside those
+  int64_t snapshot_interval = 0;  // chunks between snapshots of long prompts; 0: none
   int64_t max_model_len = 0;
 };
 
@@ -46,7 +56,15 @@ struct EngineStats {
   int64_t requests_length = 0;
   int64_t requests_abort = 0;
   int64_t requests_error = 0;
-  double kv_cache_usage = 0.0;  // share of blocks in use
+  double kv_cache_usage = 0.0;      // share of blocks that running sequences use
+  int64_t prefix_query_tokens = 0;  // prompt tokens of admitted sequences
+  int64_t prefix_hit_tokens = 0;    // of them, found in the prefix cache
+  int64_t recomputed_tokens = 0;    // computed again after a preemption
+  int64_t num_snapshots = 0;        // states that the prefix cache holds now
+  int64_t snapshot_bytes = 0;       // their size
+  int64_t cached_blocks = 0;        // KV blocks that the prefix cache holds, in use or not
+  int64_t evicted_blocks = 0;
+  int64_t evicted_snapshots = 0;
 };
 
 // Called on the engine thread after each step with everything the step produced; must not block.

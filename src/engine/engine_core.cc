@@ -30,10 +30,13 @@ TokenLogprob to_logprob(const SampledToken& sampled) {
 EngineCore::EngineCore(const CoreOptions& options, ModelRunner& runner)
     : vocab_size_(options.vocab_size),
       max_num_seqs_(options.scheduler.max_num_seqs),
+      state_slot_bytes_(options.state_slot_bytes),
       runner_(&runner),
       blocks_(options.num_blocks),
       slots_(options.num_state_slots),
-      scheduler_(options.scheduler, blocks_, slots_) {}
+      snapshots_(options.num_snapshots, options.num_state_slots),
+      cache_(options.prefix_cache, blocks_, snapshots_),
+      scheduler_(options.scheduler, blocks_, slots_, cache_) {}
 
 void EngineCore::add(RequestId id, Request request, RequestTimes::Clock::time_point submitted) {
   auto state = std::make_unique<RequestState>();
@@ -108,6 +111,7 @@ void EngineCore::run_step() {
   planned_ = true;
   note_scheduled();
   totals_.num_preemptions += plan_.num_preemptions;
+  totals_.recomputed_tokens += plan_.num_recomputed_tokens;
   build_step_input(plan_, input_);
   sampled_.assign(input_.rows.size(), SampledToken{});
   runner_->run(input_.batch, input_.rows, sampled_);
@@ -124,20 +128,36 @@ void EngineCore::note_scheduled() {
 
 void EngineCore::commit_step() {
   const SampledToken* sampled = sampled_.data();
+  std::span<PlannedSnapshot> snapshots = plan_.snapshots;
+  std::span<Sequence* const> forks = plan_.forks;
   for (const ScheduledSequence& scheduled : plan_.sequences) {
+    const auto num_snapshots = static_cast<size_t>(scheduled.num_snapshots);
+    const auto num_forks = static_cast<size_t>(scheduled.num_forks);
     // A sequence may have ended in this loop: another choice's failure ends the whole request.
     if (scheduled.sequence->status() == SequenceStatus::kRunning) {
-      commit_sequence(scheduled, sampled);
+      commit_sequence(scheduled, sampled, snapshots.first(num_snapshots), forks.first(num_forks));
     }
-    sampled += scheduled.num_prompt_logprobs + (scheduled.samples ? 1 : 0);
+    sampled += scheduled.num_prompt_logprobs + (scheduled.samples ? 1 : 0) + scheduled.num_forks;
+    snapshots = snapshots.subspan(num_snapshots);
+    forks = forks.subspan(num_forks);
   }
+  plan_.snapshots.clear();  // those that found no place give their slots back
 }
 
-void EngineCore::commit_sequence(const ScheduledSequence& scheduled, const SampledToken* sampled) {
+void EngineCore::commit_sequence(const ScheduledSequence& scheduled, const SampledToken* sampled,
+                                 std::span<PlannedSnapshot> snapshots,
+                                 std::span<Sequence* const> forks) {
   Sequence& sequence = *scheduled.sequence;
   sequence.mark_computed(scheduled.num_scheduled_tokens);
+  cache_.commit(sequence, snapshots);
+  for (Sequence* fork : forks) fork->finish_fork(sequence, cache_.index());
   if (!commit_prompt_logprobs(scheduled, sampled)) return;
-  if (scheduled.samples) commit_token(sequence, sampled[scheduled.num_prompt_logprobs]);
+  sampled += scheduled.num_prompt_logprobs;
+  if (scheduled.samples) commit_token(sequence, *sampled++);
+  for (Sequence* fork : forks) {
+    if (fork->status() == SequenceStatus::kRunning) commit_token(*fork, *sampled);
+    ++sampled;
+  }
 }
 
 bool EngineCore::commit_prompt_logprobs(const ScheduledSequence& scheduled,
@@ -145,7 +165,7 @@ bool EngineCore::commit_prompt_logprobs(const ScheduledSequence& scheduled,
   RequestState& request = scheduled.sequence->owner();
   for (int32_t k = 0; k < scheduled.num_prompt_logprobs; ++k) {
     if (!sampled[k].finite) {
-      fail_request(request, non_finite_error());
+      fail_non_finite(request);
       return false;
     }
     request.prompt_logprobs.emplace_back(to_logprob(sampled[k]));
@@ -157,7 +177,7 @@ bool EngineCore::commit_prompt_logprobs(const ScheduledSequence& scheduled,
 void EngineCore::commit_token(Sequence& sequence, const SampledToken& sampled) {
   RequestState& request = sequence.owner();
   if (!sampled.finite) {
-    fail_request(request, non_finite_error());
+    fail_non_finite(request);
     return;
   }
   DS_CHECK(sampled.token >= 0 && sampled.token < vocab_size_);
@@ -175,7 +195,7 @@ void EngineCore::commit_token(Sequence& sequence, const SampledToken& sampled) {
   if (request.request.sampling.num_logprobs >= 0) output.logprobs.push_back(to_logprob(sampled));
   const std::optional<FinishReason> reason = sequence.sampler().finish_after(sampled.token);
   if (!reason) return;
-  if (*reason == FinishReason::kStop) output.stop_token = sampled.token;
+  if (sequence.sampler().is_stop_token(sampled.token)) output.stop_token = sampled.token;
   end_choice(sequence, *reason);
 }
 
@@ -192,9 +212,16 @@ void EngineCore::fail_step(const std::string& reason) {
       involved.push_back(scheduler_.first_waiting());
     }
   }
+  plan_.snapshots.clear();
   scheduler_.recount_pools();
   const Error error{ErrorCode::kInternal, fmt::format("the step failed: {}", reason), {}, {}};
   for (Sequence* sequence : involved) fail_request(sequence->owner(), error);
+}
+
+// What made the logits non-finite may lie in its states: nobody else is to begin with them.
+void EngineCore::fail_non_finite(RequestState& request) {
+  for (const auto& sequence : request.choices) cache_.forget(*sequence);
+  fail_request(request, non_finite_error());
 }
 
 void EngineCore::fail_request(RequestState& request, const Error& error) {
@@ -245,6 +272,7 @@ RequestOutput& EngineCore::output_of(RequestState& request) {
   RequestOutput& output = outputs_.emplace_back();
   output.id = request.id;
   output.num_prompt_tokens = static_cast<int64_t>(request.request.prompt_token_ids.size());
+  output.num_cached_tokens = request.num_cached_tokens.value_or(0);
   output.times = request.times;
   return output;
 }
@@ -261,37 +289,6 @@ ChoiceOutput& EngineCore::output_of(Sequence& sequence) {
 std::vector<RequestOutput> EngineCore::take_outputs() {
   ++output_round_;
   return std::exchange(outputs_, {});
-}
-
-EngineStats EngineCore::stats() const {
-  EngineStats stats = totals_;
-  stats.num_running = static_cast<int64_t>(scheduler_.running().size());
-  stats.num_waiting = scheduler_.num_waiting();
-  if (blocks_.num_blocks() > 0) {
-    stats.kv_cache_usage = 1.0 - static_cast<double>(blocks_.num_free()) / blocks_.num_blocks();
-  }
-  return stats;
-}
-
-EngineSnapshot EngineCore::snapshot() const {
-  EngineSnapshot snapshot;
-  for (int32_t i = 0; i < blocks_.num_blocks(); ++i) {
-    snapshot.block_ref_counts.push_back(blocks_.ref_count(i));
-  }
-  for (int32_t i = 0; i < slots_.num_slots(); ++i) {
-    snapshot.slots_in_use.push_back(slots_.in_use(i) ? 1 : 0);
-  }
-  snapshot.num_free_blocks = blocks_.num_free();
-  snapshot.num_free_slots = slots_.num_free();
-  snapshot.num_running = static_cast<int64_t>(scheduler_.running().size());
-  snapshot.num_waiting = scheduler_.num_waiting();
-  snapshot.max_num_seqs = max_num_seqs_;
-  for (const auto& [id, request] : requests_) {
-    for (const auto& sequence : request->choices) {
-      snapshot.sequences.push_back(take_snapshot(*sequence));
-    }
-  }
-  return snapshot;
 }
 
 }  // namespace deltaserve

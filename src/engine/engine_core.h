@@ -21,8 +21,11 @@ namespace deltaserve {
 struct CoreOptions {
   int32_t num_blocks = 0;
   int32_t num_state_slots = 0;
-  int32_t vocab_size = 0;  // tokens that may be drawn
+  int32_t num_snapshots = 0;     // state slots behind those, for the prefix cache
+  int64_t state_slot_bytes = 0;  // for the figures only
+  int32_t vocab_size = 0;        // tokens that may be drawn
   SchedulerOptions scheduler;
+  PrefixCacheOptions prefix_cache;
 };
 
 class EngineCore {
@@ -53,11 +56,13 @@ class EngineCore {
   void run_step();
   void note_scheduled();
   void commit_step();
-  void commit_sequence(const ScheduledSequence& scheduled, const SampledToken* sampled);
+  void commit_sequence(const ScheduledSequence& scheduled, const SampledToken* sampled,
+                       std::span<PlannedSnapshot> snapshots, std::span<Sequence* const> forks);
   bool commit_prompt_logprobs(const ScheduledSequence& scheduled, const SampledToken* sampled);
   void commit_token(Sequence& sequence, const SampledToken& sampled);
   void fail_step(const std::string& reason);
   void fail_request(RequestState& request, const Error& error);
+  void fail_non_finite(RequestState& request);
   void end_choice(Sequence& sequence, FinishReason reason);
   void count_finish(FinishReason reason);
   void forget_ended();
@@ -66,9 +71,12 @@ class EngineCore {
 
   int32_t vocab_size_;
   int64_t max_num_seqs_;
+  int64_t state_slot_bytes_;
   ModelRunner* runner_;
   BlockPool blocks_;
   StatePool slots_;
+  StatePool snapshots_;
+  PrefixCache cache_;
   Scheduler scheduler_;
   uint64_t next_arrival_ = 0;
   std::unordered_map<RequestId, std::unique_ptr<RequestState>> requests_;

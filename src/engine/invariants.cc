@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace deltaserve {
 namespace {
@@ -13,7 +14,7 @@ using Violation = std::optional<std::string>;
 Violation check_running(const SequenceSnapshot& s) {
   if (!s.slot) return "runs without a state slot";
   if (s.num_computed < 0 || s.num_computed >= s.num_tokens) return "has nothing left to compute";
-  if (s.num_computed < s.prompt_len && s.num_computed % kChunkSize != 0) {
+  if (!s.next_is_recurrent && s.num_computed % kChunkSize != 0) {
     return "was cut inside a chunk";
   }
   if (static_cast<int64_t>(s.blocks.size()) != blocks_for_tokens(s.num_computed)) {
@@ -33,22 +34,39 @@ Violation check_sequence(const SequenceSnapshot& s) {
   return std::nullopt;
 }
 
+bool add_owner(std::vector<int32_t>& owned, int32_t block) {
+  if (block < 0 || static_cast<size_t>(block) >= owned.size()) return false;
+  ++owned[static_cast<size_t>(block)];
+  return true;
+}
+
 Violation check_blocks(const EngineSnapshot& snapshot) {
-  std::vector<int32_t> owned(snapshot.block_ref_counts.size());
+  std::vector<int32_t> used(snapshot.block_ref_counts.size());
+  std::vector<int32_t> cached(used.size());
   for (const SequenceSnapshot& s : snapshot.sequences) {
     for (const int32_t block : s.blocks) {
-      if (block < 0 || static_cast<size_t>(block) >= owned.size()) return "a block does not exist";
-      ++owned[static_cast<size_t>(block)];
+      if (!add_owner(used, block)) return "a block does not exist";
     }
   }
-  for (size_t i = 0; i < owned.size(); ++i) {
-    if (owned[i] != snapshot.block_ref_counts[i]) {
-      return fmt::format("block {} has {} owners and a count of {}", i, owned[i],
+  for (const NodeSnapshot& node : snapshot.nodes) {
+    for (const int32_t block : node.blocks) {
+      if (!add_owner(cached, block)) return "a cached block does not exist";
+    }
+  }
+  int64_t num_free = 0;
+  int64_t num_reclaimable = 0;
+  for (size_t i = 0; i < used.size(); ++i) {
+    if (used[i] + cached[i] != snapshot.block_ref_counts[i]) {
+      return fmt::format("block {} has {} owners and a count of {}", i, used[i] + cached[i],
                          snapshot.block_ref_counts[i]);
     }
+    num_free += used[i] + cached[i] == 0 ? 1 : 0;
+    num_reclaimable += used[i] == 0 && cached[i] > 0 ? 1 : 0;
   }
-  const auto num_free = std::ranges::count(owned, 0);
   if (num_free != snapshot.num_free_blocks) return "the number of free blocks is wrong";
+  if (num_reclaimable != snapshot.num_reclaimable_blocks) {
+    return "the number of reclaimable blocks is wrong";
+  }
   return std::nullopt;
 }
 
@@ -64,6 +82,67 @@ Violation check_slots(const EngineSnapshot& snapshot) {
   if (owned != snapshot.slots_in_use) return "a used slot has no owner or an owned one is free";
   const auto num_free = std::ranges::count(owned, uint8_t{0});
   if (num_free != snapshot.num_free_slots) return "the number of free slots is wrong";
+  return std::nullopt;
+}
+
+// Slots of the cache are numbered behind those of running sequences.
+Violation check_snapshots(const EngineSnapshot& snapshot) {
+  std::vector<uint8_t> owned(snapshot.snapshots_in_use.size());
+  for (const NodeSnapshot& node : snapshot.nodes) {
+    if (!node.snapshot) continue;
+    const int64_t i = *node.snapshot - static_cast<int64_t>(snapshot.slots_in_use.size());
+    if (i < 0 || static_cast<size_t>(i) >= owned.size()) return "a snapshot's slot does not exist";
+    uint8_t& owner = owned[static_cast<size_t>(i)];
+    if (owner != 0) return fmt::format("snapshot slot {} has two owners", i);
+    owner = 1;
+  }
+  if (owned != snapshot.snapshots_in_use) return "a used snapshot slot has no owner";
+  return std::nullopt;
+}
+
+Violation check_nodes(const EngineSnapshot& snapshot) {
+  std::unordered_map<uint64_t, const NodeSnapshot*> by_id;
+  std::unordered_map<uint64_t, int32_t> children;
+  std::unordered_map<uint64_t, int32_t> pins;
+  for (const NodeSnapshot& node : snapshot.nodes) {
+    by_id[node.id] = &node;
+    ++children[node.parent];
+  }
+  for (const SequenceSnapshot& s : snapshot.sequences) {
+    if (s.pinned_node) ++pins[*s.pinned_node];
+  }
+  for (const NodeSnapshot& node : snapshot.nodes) {
+    const auto parent = by_id.find(node.parent);
+    if (parent == by_id.end() ? node.depth != 1 : parent->second->depth + 1 != node.depth) {
+      return fmt::format("node {} hangs at the wrong place", node.id);
+    }
+    if (children[node.id] != node.num_children) return fmt::format("node {} lost a child", node.id);
+    if (pins[node.id] != node.num_pins) return fmt::format("node {} lost a pin", node.id);
+    if (node.evictable != (node.num_children == 0 && node.num_pins == 0)) {
+      return fmt::format("node {} is queued for eviction wrongly", node.id);
+    }
+  }
+  return std::nullopt;
+}
+
+// A running sequence owns the blocks of the prefix that it pins.
+Violation check_prefixes(const EngineSnapshot& snapshot) {
+  std::unordered_map<uint64_t, const NodeSnapshot*> by_id;
+  for (const NodeSnapshot& node : snapshot.nodes) by_id[node.id] = &node;
+  for (const SequenceSnapshot& s : snapshot.sequences) {
+    if (!s.pinned_node) continue;
+    for (auto at = by_id.find(*s.pinned_node); at != by_id.end();
+         at = by_id.find(at->second->parent)) {
+      const NodeSnapshot& node = *at->second;
+      const int64_t first = (node.depth - 1) * kBlocksPerChunk;
+      for (int64_t b = 0; b < kBlocksPerChunk; ++b) {
+        const auto i = static_cast<size_t>(first + b);
+        if (i >= s.blocks.size() || s.blocks[i] != node.blocks[static_cast<size_t>(b)]) {
+          return fmt::format("choice {} of request {} does not own its prefix", s.index, s.request);
+        }
+      }
+    }
+  }
   return std::nullopt;
 }
 
@@ -92,7 +171,25 @@ SequenceSnapshot take_snapshot(const Sequence& sequence) {
   s.num_computed = sequence.num_computed();
   s.blocks.assign(sequence.table().blocks().begin(), sequence.table().blocks().end());
   if (sequence.slot()) s.slot = sequence.slot()->id();
+  s.next_is_recurrent = sequence.is_recurrent(sequence.num_computed());
+  s.inherited = sequence.prefix().inherited;
+  const PrefixNode* const pinned = sequence.prefix().pin.node();
+  if (pinned != nullptr && pinned->parent != nullptr) s.pinned_node = pinned->id;
   return s;
+}
+
+void take_snapshot(const PrefixIndex& index, std::vector<NodeSnapshot>& nodes) {
+  for (const PrefixNode* node : index.all_nodes()) {
+    NodeSnapshot& s = nodes.emplace_back();
+    s.id = node->id;
+    s.parent = node->parent->id;
+    s.depth = node->depth;
+    s.blocks.assign(node->blocks.begin(), node->blocks.end());
+    if (node->snapshot) s.snapshot = node->snapshot->id();
+    s.num_children = node->num_children;
+    s.num_pins = node->num_pins;
+    s.evictable = node->block_place >= 0;
+  }
 }
 
 std::optional<std::string> find_violation(const EngineSnapshot& snapshot) {
@@ -101,7 +198,8 @@ std::optional<std::string> find_violation(const EngineSnapshot& snapshot) {
       return fmt::format("choice {} of request {} {}", s.index, s.request, *v);
     }
   }
-  for (const auto check : {check_blocks, check_slots, check_counts}) {
+  for (const auto check :
+       {check_blocks, check_slots, check_snapshots, check_nodes, check_prefixes, check_counts}) {
     if (Violation v = check(snapshot)) return v;
   }
   return std::nullopt;

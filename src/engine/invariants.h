@@ -12,6 +12,17 @@
 
 namespace deltaserve {
 
+struct NodeSnapshot {
+  uint64_t id = 0;
+  uint64_t parent = 0;  // 0: a root
+  int64_t depth = 0;
+  std::vector<int32_t> blocks;
+  std::optional<int32_t> snapshot;
+  int32_t num_children = 0;
+  int32_t num_pins = 0;
+  bool evictable = false;  // as the index has it
+};
+
 struct SequenceSnapshot {
   RequestId request = 0;
   int32_t index = 0;
@@ -21,19 +32,26 @@ struct SequenceSnapshot {
   int64_t num_computed = 0;
   std::vector<int32_t> blocks;
   std::optional<int32_t> slot;
+  bool next_is_recurrent = false;
+  std::optional<uint64_t> pinned_node;  // none too where it is a root
+  std::vector<ChunkCode> inherited;     // see SequencePrefix
 };
 
 SequenceSnapshot take_snapshot(const Sequence& sequence);
+void take_snapshot(const PrefixIndex& index, std::vector<NodeSnapshot>& nodes);
 
 struct EngineSnapshot {
   std::vector<int32_t> block_ref_counts;  // [num_blocks]
   int32_t num_free_blocks = 0;
+  int32_t num_reclaimable_blocks = 0;
   std::vector<uint8_t> slots_in_use;  // [num_state_slots]
   int32_t num_free_slots = 0;
   int64_t num_running = 0;  // as the scheduler counts
   int64_t num_waiting = 0;
   int64_t max_num_seqs = 0;
   std::vector<SequenceSnapshot> sequences;  // of all requests, finished choices included
+  std::vector<uint8_t> snapshots_in_use;    // [num_snapshots]
+  std::vector<NodeSnapshot> nodes;          // of the prefix index
 };
 
 // The first thing that is wrong, in words; none if all is well.

@@ -1,11 +1,13 @@
 // How memory is divided before the first request: workspace and states first, since without them
-// nothing runs, then KV blocks up to what all sequences could use together.
+// nothing runs, then snapshots of states for the prefix cache, then KV blocks up to what all
+// sequences could use together.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
 #include "cache/block_table.h"
+#include "cache/prefix_node.h"
 #include "engine/engine.h"
 #include "engine/step_limits.h"
 
@@ -16,6 +18,20 @@ namespace {
 // machine; 4 GiB hold more than 100,000 tokens of every model of the family up to 35B, and who
 // wants more says so with kv_cache_memory_bytes.
 constexpr int64_t kDefaultMaxKvBytes = int64_t{4} << 30;
+
+// Snapshots taken by default: at most this share of what workspace and states leave, and 2 GiB: 14
+// states of a 27B model, some 100 of a 0.8B one.
+constexpr int64_t kSnapshotShare = 4;
+constexpr int64_t kDefaultMaxSnapshotBytes = int64_t{2} << 30;
+
+// Snapshots at most by default, and in any case: beyond one a running sequence, one an idle
+// conversation is what they are for.
+constexpr int64_t kDefaultMaxSnapshots = 1024;
+constexpr int64_t kMaxSnapshots = int64_t{1} << 20;
+
+// The share of the snapshots that regular ones of long prompts may take if KV is full of prompts.
+constexpr int64_t kIntervalShare = 2;
+constexpr int64_t kMinInterval = 8;  // chunks
 
 double gib(int64_t bytes) {
   return static_cast<double>(bytes) / (1 << 30);
@@ -39,6 +55,20 @@ Result<void> check_options(const EngineOptions& options, const ModelConfig& conf
   if (options.kv_cache_memory_bytes < 0) {
     return invalid("kv_cache_memory_bytes must not be negative", "kv_cache_memory_bytes");
   }
+  if (options.long_prefill_token_threshold != 0 &&
+      options.long_prefill_token_threshold < kChunkSize) {
+    return invalid(
+        fmt::format("long_prefill_token_threshold is {} and must be 0 or at least a chunk "
+                    "of {} tokens",
+                    options.long_prefill_token_threshold, kChunkSize),
+        "long_prefill_token_threshold");
+  }
+  if (options.prefix_cache_memory_bytes < -1) {
+    return invalid("prefix_cache_memory_bytes must not be negative", "prefix_cache_memory_bytes");
+  }
+  if (options.prefix_cache_interval < -1) {
+    return invalid("prefix_cache_interval must not be negative", "prefix_cache_interval");
+  }
   if (options.sampling_vocab_size < 0 || options.sampling_vocab_size > config.vocab_size) {
     return invalid(fmt::format("sampling_vocab_size must be between 0 and the model's {} tokens",
                                config.vocab_size),
@@ -53,13 +83,39 @@ Result<void> check_options(const EngineOptions& options, const ModelConfig& conf
   return {};
 }
 
-// Bytes for KV beside the workspace and the states.
-Result<int64_t> plan_kv_bytes(const EngineOptions& options, int64_t free_memory, int64_t fixed) {
+// Bytes that workspace, states, snapshots and KV may take together.
+int64_t usable_memory(const EngineOptions& options, int64_t free_memory) {
+  if (options.kv_cache_memory_bytes > 0) return free_memory;
+  return static_cast<int64_t>(options.memory_utilization * static_cast<double>(free_memory));
+}
+
+// Snapshots for which `spare` bytes are there beside everything that is needed.
+int64_t plan_snapshots(const EngineOptions& options, int64_t slot_bytes, int64_t spare) {
+  if (!options.enable_prefix_caching) return 0;
+  const bool automatic = options.prefix_cache_memory_bytes < 0;
+  const int64_t most = automatic ? kDefaultMaxSnapshots : kMaxSnapshots;
+  if (slot_bytes == 0) return most;  // a model without linear layers: its states are nothing
+  const int64_t bytes = automatic ? std::min(spare / kSnapshotShare, kDefaultMaxSnapshotBytes)
+                                  : options.prefix_cache_memory_bytes;
+  return std::min(most, std::max<int64_t>(0, bytes) / slot_bytes);
+}
+
+int64_t plan_interval(const EngineOptions& options, const MemoryPlan& plan) {
+  if (options.prefix_cache_interval >= 0) {
+    return (options.prefix_cache_interval + kChunkSize - 1) / kChunkSize;
+  }
+  if (plan.num_snapshots == 0) return 0;
+  const int64_t chunks = plan.num_blocks / kBlocksPerChunk;
+  return std::max(kMinInterval, kIntervalShare * chunks / plan.num_snapshots);
+}
+
+// Bytes for KV beside what the plan has already.
+Result<int64_t> plan_kv_bytes(const EngineOptions& options, int64_t free_memory,
+                              const MemoryPlan& plan) {
   const bool automatic = options.kv_cache_memory_bytes == 0;
-  const auto usable =
-      automatic
-          ? static_cast<int64_t>(options.memory_utilization * static_cast<double>(free_memory))
-          : free_memory - options.kv_cache_memory_bytes;
+  const int64_t usable =
+      usable_memory(options, free_memory) - (automatic ? 0 : options.kv_cache_memory_bytes);
+  const int64_t fixed = plan.workspace_bytes + plan.state_bytes;
   if (fixed > usable) {
     return invalid(
         fmt::format("workspace and states of {} sequences take {:.2f} GiB and {:.2f} GiB "
@@ -68,8 +124,14 @@ Result<int64_t> plan_kv_bytes(const EngineOptions& options, int64_t free_memory,
                     options.max_num_seqs, gib(fixed), gib(std::max<int64_t>(0, usable))),
         "max_num_seqs");
   }
+  if (fixed + plan.snapshot_bytes > usable) {
+    return invalid(fmt::format("snapshots of the prefix cache take {:.2f} GiB and {:.2f} GiB are "
+                               "left for them: lower prefix_cache_memory_bytes",
+                               gib(plan.snapshot_bytes), gib(usable - fixed)),
+                   "prefix_cache_memory_bytes");
+  }
   if (!automatic) return options.kv_cache_memory_bytes;
-  return std::min(usable - fixed, kDefaultMaxKvBytes);
+  return std::min(usable - fixed - plan.snapshot_bytes, kDefaultMaxKvBytes);
 }
 
 }  // namespace
@@ -77,7 +139,8 @@ Result<int64_t> plan_kv_bytes(const EngineOptions& options, int64_t free_memory,
 StepLimits step_limits(const EngineOptions& options, int64_t max_model_len) {
   StepLimits limits;
   limits.max_tokens = options.max_num_batched_tokens;
-  limits.max_seqs = options.max_num_seqs;
+  // A sequence that is cut for a snapshot stands in the batch once for each piece.
+  limits.max_seqs = options.max_num_seqs + (options.enable_prefix_caching ? kMaxStepSnapshots : 0);
   limits.max_model_len = max_model_len;
   limits.max_logits_rows = options.max_num_seqs + kMaxPromptLogprobRows;
   return limits;
@@ -98,8 +161,12 @@ Result<MemoryPlan> plan_memory(const Model& model, size_t free_memory,
   plan.state_bytes = options.max_num_seqs * memory.state_slot_bytes;
   plan.workspace_bytes = model.workspace_bytes(step_limits(options, wanted));
 
-  const Result<int64_t> kv_bytes = plan_kv_bytes(options, static_cast<int64_t>(free_memory),
-                                                 plan.workspace_bytes + plan.state_bytes);
+  const auto free_bytes = static_cast<int64_t>(free_memory);
+  const int64_t spare = usable_memory(options, free_bytes) - options.kv_cache_memory_bytes -
+                        plan.workspace_bytes - plan.state_bytes;
+  plan.num_snapshots = plan_snapshots(options, memory.state_slot_bytes, spare);
+  plan.snapshot_bytes = plan.num_snapshots * memory.state_slot_bytes;
+  const Result<int64_t> kv_bytes = plan_kv_bytes(options, free_bytes, plan);
   if (!kv_bytes) return std::unexpected(kv_bytes.error());
   const int64_t affordable = memory.kv_block_bytes > 0
                                  ? *kv_bytes / memory.kv_block_bytes
@@ -118,6 +185,7 @@ Result<MemoryPlan> plan_memory(const Model& model, size_t free_memory,
       std::min({affordable, options.max_num_seqs * blocks_for_tokens(plan.max_model_len),
                 int64_t{std::numeric_limits<int32_t>::max() / kBlockSize}});
   plan.kv_bytes = plan.num_blocks * memory.kv_block_bytes;
+  plan.snapshot_interval = plan_interval(options, plan);
   plan.workspace_bytes = model.workspace_bytes(step_limits(options, plan.max_model_len));
   return plan;
 }

@@ -15,8 +15,8 @@ class ModelRunner {
  public:
   virtual ~ModelRunner() = default;
 
-  // `rows` and `sampled` are as long as batch.logits_rows. Throws if the device fails; the caches
-  // of the batch's sequences are then undefined, all others untouched.
+  // `rows` and `sampled` are as long as batch.logits_rows. Throws if the device fails; the KV
+  // slots, state slots and blocks that the batch writes are then undefined, all others untouched.
   virtual void run(const Batch& batch, std::span<const SamplingRow> rows,
                    std::span<SampledToken> sampled) = 0;
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cache/prefix_hash.h"
 #include "engine/sampling_params.h"
 
 namespace deltaserve {
@@ -20,6 +21,12 @@ struct Request {
   std::vector<int32_t> eos_token_ids;  // end the sequence unless ignore_eos
   int32_t priority = 0;                // lower runs first, as in vLLM
   int32_t prompt_logprobs = -1;        // -1: none. n: logprobs of prompt tokens with n alternatives
+  std::string cache_salt;              // prefixes are shared among requests of equal salt only
+  std::string tenant;                  // whose request it is, for fair share; empty: nobody's
+  // Where messages begin in the prompt, ascending; the last is the header of the answer. Later
+  // requests are likely to part there, so that the prefix cache keeps states before them.
+  std::vector<int64_t> cache_borders;
+  std::vector<ContentKey> content_keys;  // what the prompt holds beyond its ids, by position
 };
 
 enum class FinishReason : uint8_t { kStop, kLength, kAbort, kError };
@@ -52,7 +59,7 @@ struct RequestOutput {
   RequestId id = 0;
   std::vector<ChoiceOutput> choices;
   int64_t num_prompt_tokens = 0;
-  int64_t num_cached_tokens = 0;  // of the prompt, found in the prefix cache
+  int64_t num_cached_tokens = 0;  // of the prompt, not computed but found in the prefix cache
   bool finished = false;          // all choices have ended; the last output of the request
   RequestTimes times;
   // [prompt length] with the first entry empty; once, with the first token of the request

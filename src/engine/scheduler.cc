@@ -16,12 +16,18 @@ bool is_decode(const Sequence& sequence) {
   return !sequence.in_prompt() && sequence.num_tokens() - sequence.num_computed() == 1;
 }
 
-// Prompt tokens of the next step: to the prompt's end or to the last chunk border within `budget`.
+// Prompt tokens of the next step: to the end of what is computed in chunks or to the last chunk
+// border within `budget`.
 int64_t prompt_piece(const Sequence& sequence, int64_t budget) {
   const int64_t begin = sequence.num_computed();
-  const int64_t left = sequence.prompt_len() - begin;
+  const int64_t left = sequence.same_way_until(begin) - begin;
   if (left <= budget) return left;
   return (begin + budget) / kChunkSize * kChunkSize - begin;
+}
+
+// Whether another choice computes the prompt that this one begins with.
+bool waits_for_fork(const Sequence& sequence) {
+  return sequence.owner().prefilling != nullptr && !sequence.has_output();
 }
 
 // Row i of a prompt scores token i + 1; rows from this one to the last but one are still wanted.
@@ -36,9 +42,12 @@ int64_t missing_blocks(const Sequence& sequence) {
 
 }  // namespace
 
-Scheduler::Scheduler(const SchedulerOptions& options, BlockPool& blocks, StatePool& slots)
-    : options_(options), blocks_(&blocks), slots_(&slots) {
+Scheduler::Scheduler(const SchedulerOptions& options, BlockPool& blocks, StatePool& slots,
+                     PrefixCache& cache)
+    : options_(options), blocks_(&blocks), slots_(&slots), cache_(&cache) {
   DS_CHECK(options.max_num_seqs >= 1);
+  DS_CHECK(options.long_prefill_token_threshold == 0 ||
+           options.long_prefill_token_threshold >= kChunkSize);
   DS_CHECK(options.max_num_batched_tokens >= kChunkSize + options.max_num_seqs);
   running_.reserve(static_cast<size_t>(options.max_num_seqs));
 }
@@ -52,17 +61,19 @@ void Scheduler::remove(Sequence& sequence) {
 }
 
 void Scheduler::plan(StepPlan& plan) {
-  plan.sequences.clear();
-  plan.num_tokens = 0;
-  plan.num_preemptions = 0;
+  plan.clear();
   Budget budget;
   budget.tokens = options_.max_num_batched_tokens;
   budget.decodes = std::ranges::count_if(running_, [](const Sequence* s) { return is_decode(*s); });
+  const bool capped = options_.long_prefill_token_threshold > 0 && budget.decodes > 0;
+  budget.prompts = capped ? options_.long_prefill_token_threshold : budget.tokens;
   budget.logprob_rows = kMaxPromptLogprobRows;
   plan_running(budget, plan);
   if (plan.num_preemptions == 0) plan_waiting(budget, plan);
   std::ranges::stable_partition(plan.sequences,
                                 [](const ScheduledSequence& s) { return s.recurrent; });
+  plan_forks(plan);
+  cache_->plan_snapshots(plan);
   DS_CHECK(!plan.sequences.empty() || (running_.empty() && waiting_.empty()));
 }
 
@@ -84,40 +95,109 @@ void Scheduler::plan_running(Budget& budget, StepPlan& plan) {
   }
 }
 
-void Scheduler::plan_waiting(Budget& budget, StepPlan& plan) {
+int64_t Scheduler::promised_blocks() const {
   int64_t promised = 0;
   for (const Sequence* sequence : running_) promised += missing_blocks(*sequence);
-  while (!waiting_.empty() && !budget.prompts_wait) {
-    Sequence& sequence = **waiting_.begin();
-    if (!can_admit(sequence, promised)) return;
-    const ScheduledSequence piece = next_piece(sequence, budget);
-    if (piece.num_scheduled_tokens == 0) return;
-    waiting_.erase(waiting_.begin());
-    running_.insert(std::ranges::upper_bound(running_, &sequence, RankLess{}), &sequence);
-    sequence.admit(slots_->acquire().value());
-    DS_CHECK(sequence.table().reserve_tokens(piece.num_scheduled_tokens));
+  return promised;
+}
+
+bool Scheduler::has_slot(int64_t held) const {
+  return slots_->num_free() > held &&
+         static_cast<int64_t>(running_.size()) + held < options_.max_num_seqs;
+}
+
+void Scheduler::plan_waiting(Budget& budget, StepPlan& plan) {
+  int64_t promised = promised_blocks();
+  int64_t held = 0;  // slots for choices that will fork
+  auto next = waiting_.begin();
+  while (next != waiting_.end() && !budget.prompts_wait && has_slot(held)) {
+    Sequence& sequence = **next;
+    if (waits_for_fork(sequence)) {
+      ++held;
+      ++promised;
+      ++next;
+      continue;
+    }
+    if (!admit(sequence, promised, budget, plan)) return;
     promised += missing_blocks(sequence);
-    schedule(piece, budget, plan);
+    next = waiting_.upper_bound(&sequence);
   }
+}
+
+// Looks for the sequence's prefix first, since what it takes from the cache it need not be given.
+bool Scheduler::admit(Sequence& sequence, int64_t promised_blocks, Budget& budget, StepPlan& plan) {
+  PrefixNode* const found = cache_->adopt(sequence);
+  const ScheduledSequence piece = next_piece(sequence, budget);
+  if (!can_admit(sequence, promised_blocks) || piece.num_scheduled_tokens == 0) {
+    cache_->let_go(sequence);
+    return false;
+  }
+  waiting_.erase(&sequence);
+  running_.insert(std::ranges::upper_bound(running_, &sequence, RankLess{}), &sequence);
+  sequence.admit(slots_->acquire().value());
+  const int64_t end = sequence.num_computed() + piece.num_scheduled_tokens;
+  cache_->make_room(sequence.table(), end);
+  DS_CHECK(sequence.table().reserve_tokens(end));
+  plan.num_recomputed_tokens += cache_->note_admitted(sequence, found);
+  if (found != nullptr) {
+    plan.restores.push_back({.from = found->snapshot->id(), .to = sequence.slot()->id()});
+  }
+  schedule(piece, budget, plan);
+  return true;
+}
+
+void Scheduler::plan_forks(StepPlan& plan) {
+  int64_t promised = -1;
+  for (ScheduledSequence& scheduled : plan.sequences) {
+    Sequence& leader = *scheduled.sequence;
+    const RequestState& request = leader.owner();
+    const int64_t end = leader.num_computed() + scheduled.num_scheduled_tokens;
+    if (request.choices.size() < 2 || scheduled.recurrent || end != leader.prompt_len()) continue;
+    if (promised < 0) promised = promised_blocks();
+    for (const std::unique_ptr<Sequence>& choice : request.choices) {
+      const bool waits = choice->status() == SequenceStatus::kWaiting ||
+                         choice->status() == SequenceStatus::kPreempted;
+      if (!waits || choice->has_output()) continue;
+      if (!fork(leader, *choice, promised)) break;
+      plan.forks.push_back(choice.get());
+      ++scheduled.num_forks;
+    }
+  }
+}
+
+bool Scheduler::fork(Sequence& leader, Sequence& sequence, int64_t promised_blocks) {
+  if (!has_slot(0)) return false;
+  const int64_t full = leader.prompt_len() / kBlockSize;
+  const int64_t needed = blocks_for_tokens(leader.prompt_len()) - full;
+  const int64_t watermark = std::max<int64_t>(1, blocks_->num_blocks() / kWatermarkDivisor);
+  if (needed + promised_blocks + watermark > blocks_->num_free() + blocks_->num_reclaimable()) {
+    return false;
+  }
+  cache_->make_room(needed);
+  waiting_.erase(&sequence);
+  running_.insert(std::ranges::upper_bound(running_, &sequence, RankLess{}), &sequence);
+  DS_CHECK(sequence.fork(leader, slots_->acquire().value()));
+  return true;
 }
 
 ScheduledSequence Scheduler::next_piece(Sequence& sequence, const Budget& budget) const {
   ScheduledSequence piece;
   piece.sequence = &sequence;
-  piece.recurrent = !sequence.in_prompt();
-  const int64_t left = sequence.num_tokens() - sequence.num_computed();
+  const int64_t begin = sequence.num_computed();
+  piece.recurrent = sequence.is_recurrent(begin);
+  const int64_t left = sequence.num_tokens() - begin;
+  const int64_t room = std::min(budget.tokens - budget.decodes, budget.prompts);
   int64_t count = 0;
   if (is_decode(sequence)) {
     count = 1;
   } else if (piece.recurrent) {
-    count = std::min(left, budget.tokens - budget.decodes);
+    count = std::min(sequence.same_way_until(begin) - begin, room);
   } else if (sequence.request().prompt_logprobs >= 0) {
     // Every choice of such a request keeps this pace, so that none is ahead of the scoring one.
-    count = prompt_piece(sequence, std::min<int64_t>(budget.tokens - budget.decodes, kChunkSize));
+    count = prompt_piece(sequence, std::min<int64_t>(room, kChunkSize));
   } else {
-    count = prompt_piece(sequence, budget.tokens - budget.decodes);
+    count = prompt_piece(sequence, room);
   }
-  const int64_t begin = sequence.num_computed();
   if (sequence.scores_prompt() && sequence.in_prompt()) {
     const int64_t end = std::min(begin + count, sequence.prompt_len() - 1);
     piece.first_prompt_logprob = std::max(begin, first_unscored_row(sequence));
@@ -131,7 +211,9 @@ ScheduledSequence Scheduler::next_piece(Sequence& sequence, const Budget& budget
 }
 
 bool Scheduler::reserve(Sequence& sequence, int64_t num_tokens, Budget& budget, StepPlan& plan) {
-  while (!sequence.table().reserve_tokens(sequence.num_computed() + num_tokens)) {
+  const int64_t end = sequence.num_computed() + num_tokens;
+  cache_->make_room(sequence.table(), end);
+  while (!sequence.table().reserve_tokens(end)) {
     Sequence& victim = *running_.back();
     if (is_decode(victim)) --budget.decodes;
     waiting_.insert(&victim);  // first, so that an exception loses nobody
@@ -139,21 +221,22 @@ bool Scheduler::reserve(Sequence& sequence, int64_t num_tokens, Budget& budget, 
     victim.preempt();
     ++plan.num_preemptions;
     if (&victim == &sequence) return false;
+    cache_->make_room(sequence.table(), end);
   }
   return true;
 }
 
 bool Scheduler::can_admit(const Sequence& sequence, int64_t promised_blocks) const {
-  if (slots_->num_free() == 0) return false;
-  if (static_cast<int64_t>(running_.size()) >= options_.max_num_seqs) return false;
   // With nothing running there is nothing to leave room for, and what fits alone must start.
   const int64_t watermark =
       running_.empty() ? 0 : std::max<int64_t>(1, blocks_->num_blocks() / kWatermarkDivisor);
-  return missing_blocks(sequence) + promised_blocks + watermark <= blocks_->num_free();
+  return missing_blocks(sequence) + promised_blocks + watermark <=
+         blocks_->num_free() + blocks_->num_reclaimable();
 }
 
 void Scheduler::schedule(const ScheduledSequence& piece, Budget& budget, StepPlan& plan) {
   budget.tokens -= piece.num_scheduled_tokens;
+  if (!is_decode(*piece.sequence)) budget.prompts -= piece.num_scheduled_tokens;
   budget.logprob_rows -= piece.num_prompt_logprobs;
   plan.num_tokens += piece.num_scheduled_tokens;
   plan.sequences.push_back(piece);
@@ -166,8 +249,11 @@ void Scheduler::recount_pools() {
     tables.push_back(sequence->table().blocks());
     if (sequence->slot()) slots.push_back(sequence->slot()->id());
   }
+  // One that was being admitted may share blocks already.
+  for (const Sequence* sequence : waiting_) tables.push_back(sequence->table().blocks());
   blocks_->recount(tables);
   slots_->recount(slots);
+  cache_->recount();
 }
 
 }  // namespace deltaserve

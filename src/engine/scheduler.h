@@ -7,7 +7,11 @@
 // behind it wait with it. A sequence is admitted by arithmetic: a state slot is free and so are the
 // blocks of all its known tokens, beside those that admitted prompts still need. When blocks run
 // out the last in rank is preempted. The first in rank is never preempted and moves on every step,
-// so every sequence that fits alone comes to its end.
+// so every sequence that fits alone comes to its end. Blocks that only the prefix cache holds count
+// as free: it gives them up when they are needed.
+//
+// Choices of one request share its prompt: one of them computes it, the others wait, and at its end
+// they become copies of it (forks), as far as slots and blocks allow.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +21,7 @@
 
 #include "cache/block_pool.h"
 #include "cache/state_pool.h"
+#include "engine/prefix_cache.h"
 #include "engine/sequence.h"
 #include "engine/step_plan.h"
 
@@ -25,6 +30,8 @@ namespace deltaserve {
 struct SchedulerOptions {
   int64_t max_num_seqs = 0;
   int64_t max_num_batched_tokens = 0;  // >= kChunkSize + max_num_seqs
+  // Prompt tokens of a step beside decodes, at most; >= kChunkSize. 0: the rest of the budget.
+  int64_t long_prefill_token_threshold = 0;
 };
 
 // Rows of logits that a step gives to prompt logprobs at most: one chunk, because a row is as wide
@@ -33,8 +40,9 @@ inline constexpr int32_t kMaxPromptLogprobRows = kChunkSize;
 
 class Scheduler {
  public:
-  // The pools must outlive this.
-  Scheduler(const SchedulerOptions& options, BlockPool& blocks, StatePool& slots);
+  // Pools and cache must outlive this.
+  Scheduler(const SchedulerOptions& options, BlockPool& blocks, StatePool& slots,
+            PrefixCache& cache);
 
   // The sequence must live until remove(). Its num_tokens() must fit the block pool to its end.
   void add(Sequence& sequence);
@@ -59,12 +67,18 @@ class Scheduler {
   struct Budget {
     int64_t tokens = 0;         // left in this step
     int64_t decodes = 0;        // of them, for decodes not yet planned
+    int64_t prompts = 0;        // of them, for prompts at most
     int32_t logprob_rows = 0;   // left in this step
     bool prompts_wait = false;  // a prompt did not fit: those behind it wait too
   };
 
   void plan_running(Budget& budget, StepPlan& plan);
   void plan_waiting(Budget& budget, StepPlan& plan);
+  bool admit(Sequence& sequence, int64_t promised_blocks, Budget& budget, StepPlan& plan);
+  void plan_forks(StepPlan& plan);
+  bool fork(Sequence& leader, Sequence& sequence, int64_t promised_blocks);
+  int64_t promised_blocks() const;
+  bool has_slot(int64_t held) const;
   ScheduledSequence next_piece(Sequence& sequence, const Budget& budget) const;
   bool reserve(Sequence& sequence, int64_t num_tokens, Budget& budget, StepPlan& plan);
   bool can_admit(const Sequence& sequence, int64_t promised_blocks) const;
@@ -73,6 +87,7 @@ class Scheduler {
   SchedulerOptions options_;
   BlockPool* blocks_;
   StatePool* slots_;
+  PrefixCache* cache_;
   std::vector<Sequence*> running_;  // in rank order
   std::set<Sequence*, RankLess> waiting_;
 };

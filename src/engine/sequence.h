@@ -3,9 +3,10 @@
 // request share.
 //
 // The tokens of a sequence are its prompt, computed in chunks, and its output, computed one by one
-// ("recurrent"). The last output token has been drawn but not yet computed. A preempted sequence
-// has computed nothing and runs the same rows in the same two ways again, so that its bits are the
-// same.
+// ("recurrent"). The last output token has been drawn but not yet computed. What it took from the
+// prefix cache counts as computed; it may hold answers of earlier requests, computed one by one. A
+// preempted sequence has computed nothing and runs the same rows in the same ways again, so that
+// its bits are the same.
 #pragma once
 
 #include <array>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "cache/block_table.h"
+#include "cache/prefix_pin.h"
 #include "cache/state_pool.h"
 #include "engine/request.h"
 #include "engine/sampler_state.h"
@@ -41,9 +43,26 @@ struct RequestState {
   // Entry i belongs to prompt token i; sent, and emptied, when it is as long as the prompt.
   std::vector<std::optional<TokenLogprob>> prompt_logprobs;
   int64_t num_scored = 0;  // prompt tokens that have had their entry, the empty first one included
+  std::optional<int64_t> num_cached_tokens;  // of the choice that was admitted first
+  // The choice that computes the prompt now. Those that have no output yet wait for it and take
+  // over its state at the prompt's end.
+  Sequence* prefilling = nullptr;
   // Where this request's part of the outputs being collected stands, valid in that round only.
   size_t output_index = 0;
   uint64_t output_round = 0;
+};
+
+// What ties a sequence to the prefix cache.
+struct SequencePrefix {
+  std::vector<Hash128> hashes;  // of its chunks, as far as they were needed
+  // How the chunks were computed that it took from the cache, if any of them not as a prompt.
+  std::vector<ChunkCode> inherited;
+  PrefixPin pin;          // the last of its computed chunks that the index has
+  bool detached = false;  // the index took one of its chunks not: nor does it those behind
+  int64_t num_known = 0;  // tokens whose KV was found, beyond what could be resumed
+  PrefixNode* last_answer =
+      nullptr;                    // of its chunks the one with the newest snapshot of the answer
+  int32_t last_answer_slot = -1;  // that snapshot
 };
 
 class Sequence {
@@ -66,6 +85,11 @@ class Sequence {
   int64_t num_tokens() const { return prompt_len() + static_cast<int64_t>(output_.size()); }
   int64_t num_computed() const { return num_computed_; }
   bool in_prompt() const { return num_computed_ < prompt_len(); }
+  bool has_output() const { return !output_.empty(); }
+  // How a whole chunk of its tokens is computed.
+  ChunkCode chunk_code(int64_t chunk) const;
+  bool is_recurrent(int64_t i) const;       // whether token i is computed one by one
+  int64_t same_way_until(int64_t i) const;  // the first token after i computed in the other way
   int32_t token(int64_t i) const;
   // M-RoPE coordinates (T, H, W) of token i; the three are equal for text.
   std::array<int32_t, 3> position(int64_t i) const;
@@ -73,17 +97,26 @@ class Sequence {
   BlockTable& table() { return table_; }
   const BlockTable& table() const { return table_; }
   const std::optional<StateSlot>& slot() const { return slot_; }
+  SequencePrefix& prefix() { return prefix_; }
+  const SequencePrefix& prefix() const { return prefix_; }
   SamplerState& sampler() { return sampler_; }
   const SamplerState& sampler() const { return sampler_; }
 
   // Whether this choice computes the prompt's logprobs for its request.
   bool scores_prompt() const { return index_ == 0 && request().prompt_logprobs >= 0; }
 
+  // Begins behind `num_tokens` tokens whose blocks it shares; 0 takes that back.
+  void resume_at(int64_t num_tokens);
   void admit(StateSlot slot);
+  // Becomes a running copy of `leader`, another choice, whose prompt is computed in this step:
+  // shares its full blocks and has own ones, still empty, for the rest. False if there are none.
+  bool fork(Sequence& leader, StateSlot slot);
+  void finish_fork(const Sequence& leader, PrefixIndex* index);  // the step was run
   void preempt();
   void finish();
   void mark_computed(int64_t num_new_tokens);
-  void append(int32_t token);  // drawn by the sampler
+  int64_t num_lost() const { return num_lost_; }  // tokens computed before it was preempted
+  void append(int32_t token);                     // drawn by the sampler
 
  private:
   void release();
@@ -94,7 +127,9 @@ class Sequence {
   SequenceStatus status_ = SequenceStatus::kWaiting;
   std::vector<int32_t> output_;
   int64_t num_computed_ = 0;
+  int64_t num_lost_ = 0;
   BlockTable table_;
+  SequencePrefix prefix_;
   std::optional<StateSlot> slot_;
   SamplerState sampler_;
 };

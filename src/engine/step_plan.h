@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "cache/state_pool.h"
+#include "model/batch.h"
+
 namespace deltaserve {
 
 class Sequence;
@@ -18,12 +21,36 @@ struct ScheduledSequence {
   int32_t num_prompt_logprobs = 0;  // further rows: see first_prompt_logprob
   // Index in the sequence of the first row that scores the prompt token after it.
   int64_t first_prompt_logprob = 0;
+  int32_t num_forks = 0;      // its part of StepPlan::forks
+  int32_t num_snapshots = 0;  // its part of StepPlan::snapshots
+};
+
+// The state after the first `position` tokens of a sequence, to be kept in a slot of the cache.
+struct PlannedSnapshot {
+  int64_t position = 0;  // a multiple of kChunkSize
+  StateSlot slot;
 };
 
 struct StepPlan {
   std::vector<ScheduledSequence> sequences;  // decodes first
+  // In the order of `sequences`; those of one sequence by position.
+  std::vector<PlannedSnapshot> snapshots;
+  // Choices that become copies of one in `sequences` and draw a token from its last row.
+  std::vector<Sequence*> forks;
+  std::vector<StateCopy> restores;  // snapshots into the slots of sequences that are resumed
   int32_t num_tokens = 0;
   int32_t num_preemptions = 0;
+  int64_t num_recomputed_tokens = 0;  // that sequences admitted now had computed before
+
+  void clear() {
+    sequences.clear();
+    snapshots.clear();
+    forks.clear();
+    restores.clear();
+    num_tokens = 0;
+    num_preemptions = 0;
+    num_recomputed_tokens = 0;
+  }
 };
 
 }  // namespace deltaserve

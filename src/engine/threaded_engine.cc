@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <random>
 #include <utility>
 
 #include "base/check.h"
@@ -153,7 +154,8 @@ Result<std::unique_ptr<Engine>> make_engine(Model& model, const EngineOptions& o
   const Result<MemoryPlan> plan = plan_memory(model, model.backend().free_memory(), options);
   if (!plan) return std::unexpected(plan.error());
   const StepLimits limits = step_limits(options, plan->max_model_len);
-  if (Result<void> done = model.allocate(limits, plan->num_blocks, plan->num_state_slots); !done) {
+  const int64_t num_slots = plan->num_state_slots + plan->num_snapshots;
+  if (Result<void> done = model.allocate(limits, plan->num_blocks, num_slots); !done) {
     return std::unexpected(done.error());
   }
   const int64_t vocab_size =
@@ -161,9 +163,16 @@ Result<std::unique_ptr<Engine>> make_engine(Model& model, const EngineOptions& o
   ThreadedEngineOptions threaded;
   threaded.core.num_blocks = static_cast<int32_t>(plan->num_blocks);
   threaded.core.num_state_slots = static_cast<int32_t>(plan->num_state_slots);
+  threaded.core.num_snapshots = static_cast<int32_t>(plan->num_snapshots);
   threaded.core.vocab_size = static_cast<int32_t>(vocab_size);
   threaded.core.scheduler = {.max_num_seqs = options.max_num_seqs,
-                             .max_num_batched_tokens = options.max_num_batched_tokens};
+                             .max_num_batched_tokens = options.max_num_batched_tokens,
+                             .long_prefill_token_threshold = options.long_prefill_token_threshold};
+  threaded.core.prefix_cache = {.enabled = options.enable_prefix_caching,
+                                .reuse_answers = options.prefix_cache_answers,
+                                .snapshot_interval = plan->snapshot_interval,
+                                .hash_seed = std::random_device()()};
+  threaded.core.state_slot_bytes = model.memory().state_slot_bytes;
   threaded.limits = {.max_model_len = plan->max_model_len,
                      .vocab_size = vocab_size,
                      .max_choices = options.max_queue_len};

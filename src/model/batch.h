@@ -1,5 +1,9 @@
 // One step's input as the model takes it: T packed tokens of B sequences, in host memory. Built by
 // the engine, or by `verify` and `bench` directly; the model moves it to the backend.
+//
+// A sequence whose state is wanted in the middle of its rows is cut there and stands in the batch
+// once for each piece, in successive phases. Phases matter to what carries state only: it works
+// through them one by one, everything else sees one batch.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +12,17 @@
 #include "ops/batch_view.h"
 
 namespace deltaserve {
+
+struct StateCopy {
+  int32_t phase = 0;  // after which the copy is made
+  int32_t from = 0;   // slots
+  int32_t to = 0;
+};
+
+struct BlockCopy {
+  int32_t from = 0;
+  int32_t to = 0;
+};
 
 struct Batch {
   std::vector<int32_t> input_ids;     // [T]
@@ -20,6 +35,11 @@ struct Batch {
   std::vector<uint8_t> recurrent;     // [B] see BatchView
   std::vector<int32_t> logits_rows;   // [R] rows of the T whose logits are wanted
   int32_t max_blocks_per_seq = 0;
+  // Sequences of the phases before and of this one, by phase; empty: all are one phase.
+  std::vector<int32_t> phase_ends;
+  std::vector<StateCopy> restores;      // made before anything else; `phase` has no meaning
+  std::vector<StateCopy> snapshots;     // ascending by phase
+  std::vector<BlockCopy> block_copies;  // made when all else is done
 
   int32_t num_tokens() const { return static_cast<int32_t>(input_ids.size()); }
   int32_t num_seqs() const { return static_cast<int32_t>(state_slots.size()); }

@@ -22,7 +22,7 @@ int64_t padded(int64_t count) {
 int64_t capacity(const StepLimits& limits) {
   const int64_t blocks = (limits.max_model_len + kBlockSize - 1) / kBlockSize;
   return padded(limits.max_tokens) * 2 + padded(3 * limits.max_tokens) +
-         padded(limits.max_seqs + 1) + padded(limits.max_seqs) * 3 +
+         padded(limits.max_seqs + 1) + padded(2 * limits.max_seqs) + padded(limits.max_seqs) * 3 +
          padded(limits.max_seqs * blocks);
 }
 
@@ -77,6 +77,9 @@ void check_batch(const Batch& batch) {
   for (const int32_t row : batch.logits_rows) {
     DS_CHECK(row >= 0 && row < batch.num_tokens());
   }
+  DS_CHECK(std::ranges::is_sorted(batch.phase_ends) &&
+           std::ranges::is_sorted(batch.snapshots, {}, &StateCopy::phase));
+  DS_CHECK(batch.phase_ends.empty() || batch.phase_ends.back() == batch.num_seqs());
 }
 
 int64_t BatchBuffers::bytes(const StepLimits& limits) {
@@ -93,6 +96,45 @@ Result<BatchBuffers> BatchBuffers::allocate(Backend& backend, const StepLimits& 
   buffers.device_ = std::move(*device);
   buffers.staging_.resize(static_cast<size_t>(capacity(limits)));
   return buffers;
+}
+
+// All of a phase's view but cu_seqlens, which are staged one phase after the other.
+void BatchBuffers::view_phases(const Batch& batch) {
+  phases_.clear();
+  phase_seqlens_.clear();
+  const bool whole = batch.phase_ends.size() <= 1;
+  const int32_t all = batch.num_seqs();
+  const std::span<const int32_t> ends = whole ? std::span(&all, 1) : std::span(batch.phase_ends);
+  std::span<const StateCopy> copies = batch.snapshots;
+  int32_t begin = 0;
+  for (size_t i = 0; i < ends.size(); ++i) {
+    PhaseView& phase = phases_.emplace_back();
+    phase.view = view_;
+    phase.view.num_seqs = ends[i] - begin;
+    phase.view.max_query_len = 0;
+    phase.first_row = batch.cu_seqlens[static_cast<size_t>(begin)];
+    phase_seqlens_.push_back(0);
+    for (int32_t s = begin; s < ends[i]; ++s) {
+      const int32_t end = batch.cu_seqlens[static_cast<size_t>(s) + 1];
+      const auto row = end - static_cast<int32_t>(phase.first_row);
+      phase.view.max_query_len = std::max(phase.view.max_query_len, row - phase_seqlens_.back());
+      phase_seqlens_.push_back(row);
+    }
+    phase.view.num_tokens = phase_seqlens_.back();
+    phase.view.context_lens += begin;
+    phase.view.positions = nullptr;  // M-RoPE is no business of what carries state
+    phase.view.slot_mapping += phase.first_row;
+    phase.view.block_tables += int64_t{begin} * view_.max_blocks_per_seq;
+    phase.view.state_slots += begin;
+    phase.view.recurrent += begin;
+    const auto due = std::ranges::find_if(
+        copies, [i](const StateCopy& copy) { return static_cast<size_t>(copy.phase) > i; });
+    const auto count = static_cast<size_t>(due - copies.begin());
+    phase.snapshots = copies.first(count);
+    copies = copies.subspan(count);
+    begin = ends[i];
+  }
+  DS_CHECK(copies.empty(), "a snapshot of a phase that does not exist");
 }
 
 void BatchBuffers::upload(Backend& backend, const Batch& batch) {
@@ -115,6 +157,12 @@ void BatchBuffers::upload(Backend& backend, const Batch& batch) {
   view_.block_tables = packer.add(batch.block_tables);
   view_.state_slots = packer.add(batch.state_slots);
   view_.recurrent = packer.add_bytes(batch.recurrent);
+  view_phases(batch);
+  const int32_t* seqlens = packer.add(phase_seqlens_);
+  for (PhaseView& phase : phases_) {
+    phase.view.cu_seqlens = seqlens;
+    seqlens += phase.view.num_seqs + 1;
+  }
   backend.copy_to_device(device_.data(), staging_.data(), packer.used_bytes());
 }
 

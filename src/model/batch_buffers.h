@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/error.h"
@@ -11,22 +12,36 @@
 
 namespace deltaserve {
 
+// A phase as ops take it: a batch of its own whose rows begin at `first_row` of the step's.
+struct PhaseView {
+  BatchView view;
+  int64_t first_row = 0;
+  std::span<const StateCopy> snapshots;  // due after it; valid as long as the batch
+};
+
 class BatchBuffers {
  public:
   static int64_t bytes(const StepLimits& limits);
   static Result<BatchBuffers> allocate(Backend& backend, const StepLimits& limits);
 
-  // Checks the batch against the limits and its own shapes (DS_CHECK) and copies it.
+  // Checks the batch against the limits and its own shapes (DS_CHECK) and copies it. The batch must
+  // live as long as phases() is used.
   void upload(Backend& backend, const Batch& batch);
 
   const BatchView& view() const { return view_; }
+  // The batch's phases; one that is all of it if it is not cut.
+  const std::vector<PhaseView>& phases() const { return phases_; }
   const int32_t* input_ids() const { return input_ids_; }
 
  private:
+  void view_phases(const Batch& batch);
+
   StepLimits limits_;
   DeviceBuffer device_;
   std::vector<int32_t> staging_;
   BatchView view_;
+  std::vector<PhaseView> phases_;
+  std::vector<int32_t> phase_seqlens_;  // staging: cu_seqlens of each phase, from 0
   const int32_t* input_ids_ = nullptr;
 };
 

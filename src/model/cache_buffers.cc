@@ -30,13 +30,17 @@ Result<void> allocate_layers(Backend& backend, int64_t num_layers, int64_t count
   return {};
 }
 
-void copy_entry(Backend& backend, const DeviceBuffer& buffer, int64_t from, int64_t to,
-                int64_t bytes) {
-  auto* base = buffer.as<std::byte>();
+void copy_entry(Backend& backend, void* memory, int64_t from, int64_t to, int64_t bytes) {
+  auto* base = static_cast<std::byte*>(memory);
   backend.copy_on_device(base + to * bytes, base + from * bytes, static_cast<size_t>(bytes));
 }
 
 }  // namespace
+
+void LinearState::copy(Backend& backend, int32_t from_slot, int32_t to_slot) const {
+  copy_entry(backend, conv, from_slot, to_slot, conv_bytes);
+  copy_entry(backend, recurrent, from_slot, to_slot, recurrent_bytes);
+}
 
 CacheShape cache_shape(const ModelConfig& config) {
   return {.num_kv_heads = config.num_key_value_heads,
@@ -88,12 +92,7 @@ void CacheBuffers::copy_state(int32_t from_slot, int32_t to_slot) const {
   if (from_slot == to_slot) {
     return;
   }
-  for (const DeviceBuffer& layer : conv_) {
-    copy_entry(*backend_, layer, from_slot, to_slot, layer_conv_bytes_);
-  }
-  for (const DeviceBuffer& layer : recurrent_) {
-    copy_entry(*backend_, layer, from_slot, to_slot, layer_recurrent_bytes_);
-  }
+  for (size_t i = 0; i < conv_.size(); ++i) linear_state(i).copy(*backend_, from_slot, to_slot);
 }
 
 void CacheBuffers::copy_block(int32_t from_block, int32_t to_block) const {
@@ -102,7 +101,7 @@ void CacheBuffers::copy_block(int32_t from_block, int32_t to_block) const {
     return;
   }
   for (const DeviceBuffer& layer : kv_) {
-    copy_entry(*backend_, layer, from_block, to_block, layer_block_bytes_);
+    copy_entry(*backend_, layer.data(), from_block, to_block, layer_block_bytes_);
   }
 }
 

@@ -15,6 +15,16 @@ namespace deltaserve {
 // What a backend needs to know of a model to lay out its caches.
 CacheShape cache_shape(const ModelConfig& config);
 
+// The pools of a linear layer, for what computes it: pointers and the size of a slot in each.
+struct LinearState {
+  float* conv = nullptr;
+  float* recurrent = nullptr;
+  int64_t conv_bytes = 0;
+  int64_t recurrent_bytes = 0;
+
+  void copy(Backend& backend, int32_t from_slot, int32_t to_slot) const;
+};
+
 class CacheBuffers {
  public:
   CacheBuffers() = default;
@@ -24,8 +34,12 @@ class CacheBuffers {
 
   // `index` counts layers of the same type.
   void* kv(size_t index) const { return kv_[index].data(); }
-  float* conv_state(size_t index) const { return conv_[index].as<float>(); }
-  float* recurrent_state(size_t index) const { return recurrent_[index].as<float>(); }
+  LinearState linear_state(size_t index) const {
+    return {.conv = conv_[index].as<float>(),
+            .recurrent = recurrent_[index].as<float>(),
+            .conv_bytes = layer_conv_bytes_,
+            .recurrent_bytes = layer_recurrent_bytes_};
+  }
 
   int64_t kv_block_bytes() const;    // over all layers
   int64_t state_slot_bytes() const;  // over all layers

@@ -120,9 +120,11 @@ void Decoder::forward(const Batch& batch, const HiddenCallback& on_hidden) {
   DS_CHECK(std::ranges::all_of(batch.state_slots, [&](int32_t slot) {
     return slot >= 0 && slot < cache_.num_state_slots();
   }));
+  for (const StateCopy& copy : batch.restores) cache_.copy_state(copy.from, copy.to);
   batch_->upload(backend_, batch);
   const Step step = {.backend = backend_,
                      .batch = batch_->view(),
+                     .phases = batch_->phases(),
                      .workspace = *workspace_,
                      .T = batch.num_tokens(),
                      .element_size = dtype_size(backend_.compute_dtype())};
@@ -132,6 +134,7 @@ void Decoder::forward(const Batch& batch, const HiddenCallback& on_hidden) {
                   .out = workspace_->residual.as<float>()});
   run_layers(step, on_hidden);
   run_head(step, batch, on_hidden);
+  for (const BlockCopy& copy : batch.block_copies) cache_.copy_block(copy.from, copy.to);
 }
 
 void Decoder::run_layers(const Step& step, const HiddenCallback& on_hidden) {
@@ -145,8 +148,7 @@ void Decoder::run_layers(const Step& step, const HiddenCallback& on_hidden) {
     add_norm(residual, i == 0 ? nullptr : delta, layer.input_norm, normed, step.T);
     report_hidden(on_hidden, static_cast<int32_t>(i), DType::kF32, residual, step.T);
     if (const auto* linear = std::get_if<GatedDeltaNet>(&layer.mixer)) {
-      linear->forward(step, normed, delta, cache_.conv_state(linear_index),
-                      cache_.recurrent_state(linear_index));
+      linear->forward(step, normed, delta, cache_.linear_state(linear_index));
       ++linear_index;
     } else {
       std::get<Attention>(layer.mixer).forward(step, rope_, normed, delta, cache_.kv(full_index));

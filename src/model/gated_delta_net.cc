@@ -69,14 +69,49 @@ GatedDeltaNet::GatedDeltaNet(const ModelConfig& config, const std::string& prefi
   out_proj_ = loader.linear(prefix + "out_proj.weight", hidden_size_, int64_t{num_v_heads_} * dv_);
 }
 
-void GatedDeltaNet::forward(const Step& step, const void* x, float* out, float* conv_state,
-                            float* recurrent_state) const {
+// What carries state: the rows of one phase through the convolution and the delta rule.
+void GatedDeltaNet::run_phase(const Step& step, const PhaseView& phase,
+                              const LinearState& state) const {
+  Backend& backend = step.backend;
+  const int64_t values = int64_t{num_v_heads_} * dv_;
+  const int64_t stride = row_stride(in_proj_->N);
+  const int64_t channel_stride = row_stride(channels_);
+  void* projected = step.at(step.workspace.projected.data(), phase.first_row * stride);
+  void* convolved = step.at(step.workspace.convolved.data(), phase.first_row * channel_stride);
+  void* core = step.at(step.workspace.core.data(), phase.first_row * row_stride(values));
+  backend.causal_conv1d({.batch = &phase.view,
+                         .C = channels_,
+                         .x = projected,
+                         .x_stride = stride,
+                         .weight = conv_weight_.as<float>(),
+                         .conv_state = state.conv,
+                         .out = convolved,
+                         .out_stride = channel_stride});
+  backend.gated_delta_rule({.batch = &phase.view,
+                            .num_k_heads = num_k_heads_,
+                            .num_v_heads = num_v_heads_,
+                            .dk = dk_,
+                            .dv = dv_,
+                            .qkv = convolved,
+                            .qkv_stride = channel_stride,
+                            .b = step.at(projected, channels_ + values),
+                            .a = step.at(projected, channels_ + values + num_v_heads_),
+                            .ba_stride = stride,
+                            .A_log = A_log_.as<float>(),
+                            .dt_bias = dt_bias_.as<float>(),
+                            .state = state.recurrent,
+                            .out = core,
+                            .out_stride = row_stride(values)});
+  for (const StateCopy& copy : phase.snapshots) state.copy(backend, copy.from, copy.to);
+}
+
+void GatedDeltaNet::forward(const Step& step, const void* x, float* out,
+                            const LinearState& state) const {
   Backend& backend = step.backend;
   const int64_t values = int64_t{num_v_heads_} * dv_;
   const int64_t stride = row_stride(in_proj_->N);
   void* projected = step.workspace.projected.data();
   void* convolved = step.workspace.convolved.data();
-  void* core = step.workspace.core.data();
 
   backend.linear({.M = step.T,
                   .x = x,
@@ -84,34 +119,12 @@ void GatedDeltaNet::forward(const Step& step, const void* x, float* out, float* 
                   .weight = in_proj_.get(),
                   .out = projected,
                   .out_stride = stride});
-  backend.causal_conv1d({.batch = &step.batch,
-                         .C = channels_,
-                         .x = projected,
-                         .x_stride = stride,
-                         .weight = conv_weight_.as<float>(),
-                         .conv_state = conv_state,
-                         .out = convolved,
-                         .out_stride = row_stride(channels_)});
-  backend.gated_delta_rule({.batch = &step.batch,
-                            .num_k_heads = num_k_heads_,
-                            .num_v_heads = num_v_heads_,
-                            .dk = dk_,
-                            .dv = dv_,
-                            .qkv = convolved,
-                            .qkv_stride = row_stride(channels_),
-                            .b = step.at(projected, channels_ + values),
-                            .a = step.at(projected, channels_ + values + num_v_heads_),
-                            .ba_stride = stride,
-                            .A_log = A_log_.as<float>(),
-                            .dt_bias = dt_bias_.as<float>(),
-                            .state = recurrent_state,
-                            .out = core,
-                            .out_stride = row_stride(values)});
+  for (const PhaseView& phase : step.phases) run_phase(step, phase, state);
   // q, k and v have been used: their buffer takes the gated norm's output.
   backend.gated_rms_norm({.T = step.T,
                           .num_heads = num_v_heads_,
                           .head_dim = dv_,
-                          .x = core,
+                          .x = step.workspace.core.data(),
                           .x_stride = row_stride(values),
                           .z = step.at(projected, channels_),
                           .z_stride = stride,

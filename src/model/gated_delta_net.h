@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "model/cache_buffers.h"
 #include "model/config.h"
 #include "model/device_buffer.h"
 #include "model/weight_loader.h"
@@ -17,11 +18,13 @@ class GatedDeltaNet {
   // Tensors under `prefix` ("...layers.N.linear_attn."). Errors are kept by the loader.
   GatedDeltaNet(const ModelConfig& config, const std::string& prefix, WeightLoader& loader);
 
-  // out [T, H] = mixer(x [T, H]), both X; the states are this layer's pools.
-  void forward(const Step& step, const void* x, float* out, float* conv_state,
-               float* recurrent_state) const;
+  // out [T, H] = mixer(x [T, H]), both X; `state` are this layer's pools. Snapshots that are due
+  // after a phase are taken of this layer's state.
+  void forward(const Step& step, const void* x, float* out, const LinearState& state) const;
 
  private:
+  void run_phase(const Step& step, const PhaseView& phase, const LinearState& state) const;
+
   int32_t num_k_heads_ = 0;  // Hk
   int32_t num_v_heads_ = 0;  // Hv
   int32_t dk_ = 0;

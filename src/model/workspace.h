@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/error.h"
+#include "model/batch_buffers.h"
 #include "model/config.h"
 #include "model/device_buffer.h"
 #include "ops/backend.h"
@@ -46,6 +48,7 @@ struct Workspace {
 struct Step {
   Backend& backend;
   const BatchView& batch;
+  std::span<const PhaseView> phases;
   Workspace& workspace;
   int64_t T = 0;
   int64_t element_size = 0;  // of X

@@ -117,6 +117,24 @@ void Metrics::append_engine(const ServingContext& context, const std::string& la
          count(stats.prompt_tokens));
   single("vllm:generation_tokens_total", "counter", "Tokens generated.",
          count(stats.generation_tokens));
+  single("vllm:prefix_cache_queries_total", "counter",
+         "Prompt tokens looked up in the prefix cache.", count(stats.prefix_query_tokens));
+  single("vllm:prefix_cache_hits_total", "counter", "Prompt tokens found in the prefix cache.",
+         count(stats.prefix_hit_tokens));
+  single("deltaserve:prefix_cache_blocks", "gauge", "KV blocks held by the prefix cache.",
+         count(stats.cached_blocks));
+  single("deltaserve:prefix_cache_snapshots", "gauge", "State snapshots held by the prefix cache.",
+         count(stats.num_snapshots));
+  single("deltaserve:prefix_cache_snapshot_bytes", "gauge", "Bytes of those snapshots.",
+         count(stats.snapshot_bytes));
+  single("deltaserve:prefix_cache_evicted_blocks_total", "counter",
+         "KV blocks that the prefix cache gave up.", count(stats.evicted_blocks));
+  single("deltaserve:prefix_cache_evicted_snapshots_total", "counter",
+         "State snapshots that the prefix cache gave up.", count(stats.evicted_snapshots));
+  single("deltaserve:recomputed_tokens_total", "counter",
+         "Tokens computed again after a preemption.", count(stats.recomputed_tokens));
+  single("deltaserve:engine_steps_total", "counter", "Forward steps of the engine.",
+         count(stats.num_steps));
   auto to = std::back_inserter(out);
   fmt::format_to(to,
                  "# HELP vllm:request_success_total Finished choices by reason.\n"

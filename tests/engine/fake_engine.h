@@ -19,19 +19,32 @@ struct FakeLimits {
   int32_t num_blocks = 64;
   int64_t max_num_seqs = 4;
   int64_t max_num_batched_tokens = 256;
+  // The prefix cache; no snapshots: it is off.
+  int32_t num_snapshots = 0;
+  bool reuse_answers = true;
+  int64_t snapshot_interval = 0;
+  int64_t long_prefill_token_threshold = 0;
 };
 
 struct FakeEngine {
   explicit FakeEngine(const FakeLimits& limits)
-      : runner(limits.num_blocks, static_cast<int32_t>(limits.max_num_seqs), kFakeVocab),
+      : runner(limits.num_blocks, static_cast<int32_t>(limits.max_num_seqs) + limits.num_snapshots,
+               kFakeVocab),
         core(core_options(limits), runner) {}
 
   static CoreOptions core_options(const FakeLimits& limits) {
     return {.num_blocks = limits.num_blocks,
             .num_state_slots = static_cast<int32_t>(limits.max_num_seqs),
+            .num_snapshots = limits.num_snapshots,
+            .state_slot_bytes = 8,
             .vocab_size = kFakeVocab,
             .scheduler = {.max_num_seqs = limits.max_num_seqs,
-                          .max_num_batched_tokens = limits.max_num_batched_tokens}};
+                          .max_num_batched_tokens = limits.max_num_batched_tokens,
+                          .long_prefill_token_threshold = limits.long_prefill_token_threshold},
+            .prefix_cache = {.enabled = limits.num_snapshots > 0,
+                             .reuse_answers = limits.reuse_answers,
+                             .snapshot_interval = limits.snapshot_interval,
+                             .hash_seed = 1}};
   }
 
   // One step with its checks; returns the requests that finished.

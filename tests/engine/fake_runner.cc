@@ -42,19 +42,40 @@ FakeRunner::KvEntry& FakeRunner::kv(int32_t slot) {
 void FakeRunner::run(const Batch& batch, std::span<const SamplingRow> rows,
                      std::span<SampledToken> sampled) {
   ++num_runs;
-  std::vector<int32_t> slots = batch.state_slots;
+  for (const StateCopy& copy : batch.restores) {
+    states_.at(static_cast<size_t>(copy.to)) = states_.at(static_cast<size_t>(copy.from));
+  }
+  hidden_.assign(batch.input_ids.size(), 0);
+  int32_t begin = 0;
+  for (size_t phase = 0; phase < batch.phase_ends.size(); ++phase) {
+    run_phase(batch, static_cast<int32_t>(phase), begin, batch.phase_ends[phase]);
+    begin = batch.phase_ends[phase];
+  }
+  require(begin == batch.num_seqs(), "a sequence belongs to no phase");
+  for (size_t r = 0; r < rows.size(); ++r) {
+    const int32_t row = batch.logits_rows[r];
+    const auto after = std::ranges::upper_bound(batch.cu_seqlens, row);
+    const auto b = static_cast<int32_t>(after - batch.cu_seqlens.begin()) - 1;
+    sampled[r] = draw(logits(batch, b, row), rows[r]);
+  }
+  for (const BlockCopy& copy : batch.block_copies) {
+    for (int32_t i = 0; i < kBlockSize; ++i) {
+      kv(copy.to * kBlockSize + i) = kv(copy.from * kBlockSize + i);
+    }
+  }
+}
+
+void FakeRunner::run_phase(const Batch& batch, int32_t phase, int32_t begin, int32_t end) {
+  std::vector<int32_t> slots(batch.state_slots.begin() + begin, batch.state_slots.begin() + end);
   std::ranges::sort(slots);
   require(std::ranges::adjacent_find(slots) == slots.end(), "two sequences share a state slot");
-  hidden_.assign(batch.input_ids.size(), 0);
-  for (int32_t b = 0; b < batch.num_seqs(); ++b) {
+  for (int32_t b = begin; b < end; ++b) {
     if (on_sequence) on_sequence(batch, b);
     run_sequence(batch, b);
   }
-  int32_t b = 0;
-  for (size_t r = 0; r < rows.size(); ++r) {
-    const int32_t row = batch.logits_rows[r];
-    while (row >= batch.cu_seqlens[static_cast<size_t>(b) + 1]) ++b;
-    sampled[r] = draw(logits(batch, b, row), rows[r]);
+  for (const StateCopy& copy : batch.snapshots) {
+    if (copy.phase != phase) continue;
+    states_.at(static_cast<size_t>(copy.to)) = states_.at(static_cast<size_t>(copy.from));
   }
 }
 

@@ -32,6 +32,7 @@ class FakeRunner : public ModelRunner {
   };
 
   KvEntry& kv(int32_t slot);
+  void run_phase(const Batch& batch, int32_t phase, int32_t begin, int32_t end);
   void run_sequence(const Batch& batch, int32_t sequence);
   uint64_t logits(const Batch& batch, int32_t sequence, int32_t row);
   SampledToken draw(uint64_t logits, const SamplingRow& row) const;

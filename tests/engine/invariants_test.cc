@@ -23,19 +23,26 @@ EngineSnapshot sound() {
                   .num_tokens = 21,
                   .num_computed = 20,
                   .blocks = {0, 1},
-                  .slot = 0},
+                  .slot = 0,
+                  .next_is_recurrent = true,
+                  .pinned_node = {},
+                  .inherited = {}},
                  {.request = 2,
                   .status = SequenceStatus::kPreempted,
                   .prompt_len = 3,
                   .num_tokens = 5,
                   .blocks = {},
-                  .slot = {}},
+                  .slot = {},
+                  .pinned_node = {},
+                  .inherited = {}},
                  {.request = 3,
                   .status = SequenceStatus::kFinished,
                   .prompt_len = 3,
                   .num_tokens = 5,
                   .blocks = {},
-                  .slot = {}}};
+                  .slot = {},
+                  .pinned_node = {},
+                  .inherited = {}}};
   return s;
 }
 
@@ -62,7 +69,11 @@ TEST(Invariants, FindEveryKindOfDamage) {
       {"waiting with computed tokens", [](EngineSnapshot& s) { s.sequences[1].num_computed = 1; }},
       {"finished with blocks", [](EngineSnapshot& s) { s.sequences[2].blocks = {2}; }},
       {"all computed", [](EngineSnapshot& s) { s.sequences[0].num_computed = 21; }},
-      {"cut inside a chunk", [](EngineSnapshot& s) { s.sequences[0].num_computed = 19; }},
+      {"cut inside a chunk",
+       [](EngineSnapshot& s) {
+         s.sequences[0].num_computed = 19;
+         s.sequences[0].next_is_recurrent = false;
+       }},
       {"fewer tokens than the prompt", [](EngineSnapshot& s) { s.sequences[1].num_tokens = 2; }},
       {"running but not with the scheduler", [](EngineSnapshot& s) { s.num_running = 0; }},
       {"waiting but not with the scheduler", [](EngineSnapshot& s) { s.num_waiting = 2; }},
@@ -70,6 +81,66 @@ TEST(Invariants, FindEveryKindOfDamage) {
   };
   for (const auto& [name, damage] : damages) {
     EngineSnapshot snapshot = sound();
+    damage(snapshot);
+    EXPECT_NE(find_violation(snapshot), std::nullopt) << name;
+  }
+}
+
+// A sequence that pins the second of two cached chunks, the first has a snapshot.
+EngineSnapshot sound_cache() {
+  EngineSnapshot s;
+  s.block_ref_counts = {2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 0};
+  s.num_free_blocks = 1;
+  s.num_reclaimable_blocks = 4;
+  s.slots_in_use = {1};
+  s.num_running = 1;
+  s.max_num_seqs = 1;
+  s.snapshots_in_use = {1, 0};
+  s.sequences = {{.request = 1,
+                  .status = SequenceStatus::kRunning,
+                  .prompt_len = 128,
+                  .num_tokens = 129,
+                  .num_computed = 128,
+                  .blocks = {0, 1, 2, 3, 4, 5, 6, 7},
+                  .slot = 0,
+                  .next_is_recurrent = true,
+                  .pinned_node = 2,
+                  .inherited = {}}};
+  s.nodes = {
+      {.id = 1, .depth = 1, .blocks = {0, 1, 2, 3}, .snapshot = 1, .num_children = 2},
+      {.id = 2, .parent = 1, .depth = 2, .blocks = {4, 5, 6, 7}, .snapshot = {}, .num_pins = 1},
+      {.id = 3,
+       .parent = 1,
+       .depth = 2,
+       .blocks = {8, 9, 10, 11},
+       .snapshot = {},
+       .evictable = true}};
+  return s;
+}
+
+TEST(Invariants, FindEveryKindOfDamageToTheCache) {
+  EXPECT_EQ(find_violation(sound_cache()), std::nullopt);
+  using Damage = std::function<void(EngineSnapshot&)>;
+  const std::vector<std::pair<const char*, Damage>> damages = {
+      {"cached block not counted", [](EngineSnapshot& s) { s.block_ref_counts[8] = 0; }},
+      {"cached block does not exist", [](EngineSnapshot& s) { s.nodes[2].blocks[0] = 13; }},
+      {"reclaimable miscounted", [](EngineSnapshot& s) { s.num_reclaimable_blocks = 12; }},
+      {"snapshot lost", [](EngineSnapshot& s) { s.nodes[0].snapshot.reset(); }},
+      {"snapshot in a running slot", [](EngineSnapshot& s) { s.nodes[0].snapshot = 0; }},
+      {"snapshot slot does not exist", [](EngineSnapshot& s) { s.nodes[0].snapshot = 3; }},
+      {"snapshot slot owned twice", [](EngineSnapshot& s) { s.nodes[1].snapshot = 1; }},
+      {"parent lost", [](EngineSnapshot& s) { s.nodes[1].parent = 7; }},
+      {"depth wrong", [](EngineSnapshot& s) { s.nodes[1].depth = 3; }},
+      {"child lost", [](EngineSnapshot& s) { s.nodes[0].num_children = 1; }},
+      {"pin lost", [](EngineSnapshot& s) { s.nodes[1].num_pins = 0; }},
+      {"pinned but evictable", [](EngineSnapshot& s) { s.nodes[1].evictable = true; }},
+      {"leaf not evictable", [](EngineSnapshot& s) { s.nodes[2].evictable = false; }},
+      {"inner node evictable", [](EngineSnapshot& s) { s.nodes[0].evictable = true; }},
+      {"prefix of other blocks",
+       [](EngineSnapshot& s) { std::swap(s.sequences[0].blocks[0], s.sequences[0].blocks[1]); }},
+  };
+  for (const auto& [name, damage] : damages) {
+    EngineSnapshot snapshot = sound_cache();
     damage(snapshot);
     EXPECT_NE(find_violation(snapshot), std::nullopt) << name;
   }

@@ -50,8 +50,10 @@ TEST(MemoryPlan, StaysWithinTheUtilization) {
   const size_t free_memory = 64 << 20;
   const Result<MemoryPlan> plan = plan_memory(model, free_memory, options);
   ASSERT_TRUE(plan.has_value());
-  EXPECT_LE(plan->kv_bytes + plan->state_bytes + plan->workspace_bytes, 32 << 20);
-  EXPECT_GE(plan->kv_bytes + plan->state_bytes + plan->workspace_bytes, (32 << 20) - (1 << 17));
+  const int64_t sum =
+      plan->kv_bytes + plan->state_bytes + plan->snapshot_bytes + plan->workspace_bytes;
+  EXPECT_LE(sum, 32 << 20);
+  EXPECT_GE(sum, (32 << 20) - (1 << 17));
 }
 
 TEST(MemoryPlan, ReducesAnAutomaticLength) {
@@ -95,6 +97,37 @@ void expect_refused(const EngineOptions& options, const std::string& param, size
   EXPECT_EQ(plan.error().param, param) << plan.error().message;
 }
 
+TEST(MemoryPlan, GivesSnapshotsAShareOfWhatIsLeft) {
+  const FakeModel model;
+  EngineOptions options = small_options();
+  const size_t free_memory = 64 << 20;
+  const Result<MemoryPlan> plan = plan_memory(model, free_memory, options);
+  ASSERT_TRUE(plan.has_value());
+  const auto usable = static_cast<int64_t>(0.9 * static_cast<double>(free_memory));
+  const int64_t left =
+      usable - plan->state_bytes - model.workspace_bytes(step_limits(options, 4096));
+  EXPECT_EQ(plan->num_snapshots, left / 4 / (1 << 18));
+  EXPECT_EQ(plan->snapshot_bytes, plan->num_snapshots * (1 << 18));
+  EXPECT_GE(plan->snapshot_interval, 8);
+  options.enable_prefix_caching = false;
+  EXPECT_EQ(plan_memory(model, free_memory, options)->num_snapshots, 0);
+  EXPECT_EQ(plan_memory(model, free_memory, options)->snapshot_bytes, 0);
+}
+
+TEST(MemoryPlan, TakesSnapshotsAsTold) {
+  const FakeModel model;
+  EngineOptions options = small_options();
+  options.prefix_cache_memory_bytes = 10 * (1 << 18) + 7;
+  options.prefix_cache_interval = 1000;
+  const Result<MemoryPlan> plan = plan_memory(model, kGiB, options);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->num_snapshots, 10);
+  EXPECT_EQ(plan->snapshot_interval, 16);
+  options.prefix_cache_memory_bytes = 0;
+  EXPECT_EQ(plan_memory(model, kGiB, options)->num_snapshots, 0);
+  EXPECT_EQ(step_limits(options, 1).max_seqs, 4 + kMaxStepSnapshots);
+}
+
 TEST(MemoryPlan, RefusesOptionsOutOfRange) {
   EngineOptions options = small_options();
   options.max_num_batched_tokens = kChunkSize + 3;
@@ -118,6 +151,17 @@ TEST(MemoryPlan, RefusesOptionsOutOfRange) {
     options.memory_utilization = utilization;
     expect_refused(options, "memory_utilization", kGiB);
   }
+  options = small_options();
+  options.prefix_cache_memory_bytes = -2;
+  expect_refused(options, "prefix_cache_memory_bytes", kGiB);
+  options.prefix_cache_memory_bytes = kGiB;
+  expect_refused(options, "prefix_cache_memory_bytes", kGiB);
+  options = small_options();
+  options.prefix_cache_interval = -2;
+  expect_refused(options, "prefix_cache_interval", kGiB);
+  options = small_options();
+  options.long_prefill_token_threshold = kChunkSize - 1;
+  expect_refused(options, "long_prefill_token_threshold", kGiB);
   options = small_options();
   options.kv_cache_memory_bytes = -1;
   expect_refused(options, "kv_cache_memory_bytes", kGiB);

@@ -23,6 +23,7 @@ struct RequestRecord {
   std::map<int32_t, ChoiceRecord> choices;
   std::vector<std::optional<TokenLogprob>> prompt_logprobs;
   int64_t num_prompt_tokens = 0;
+  int64_t num_cached_tokens = 0;
   bool finished = false;
 
   bool any(FinishReason reason) const {
@@ -42,6 +43,7 @@ class Recorder {
       RequestRecord& record = records[output.id];
       EXPECT_FALSE(record.finished) << "output after the last one";
       record.num_prompt_tokens = output.num_prompt_tokens;
+      record.num_cached_tokens = output.num_cached_tokens;
       if (!output.prompt_logprobs.empty()) {
         EXPECT_TRUE(record.prompt_logprobs.empty()) << "prompt logprobs came twice";
         for (const auto& [index, choice] : record.choices) {

@@ -14,12 +14,15 @@ namespace {
 
 class SchedulerTest : public testing::Test {
  protected:
-  void init(int32_t num_blocks, int64_t max_num_seqs, int64_t budget) {
+  void init(int32_t num_blocks, int64_t max_num_seqs, int64_t budget, int64_t threshold = 0) {
     blocks_ = std::make_unique<BlockPool>(num_blocks);
     slots_ = std::make_unique<StatePool>(static_cast<int32_t>(max_num_seqs));
-    scheduler_ = std::make_unique<Scheduler>(
-        SchedulerOptions{.max_num_seqs = max_num_seqs, .max_num_batched_tokens = budget}, *blocks_,
-        *slots_);
+    cache_ = std::make_unique<PrefixCache>(PrefixCacheOptions{}, *blocks_, snapshots_);
+    scheduler_ =
+        std::make_unique<Scheduler>(SchedulerOptions{.max_num_seqs = max_num_seqs,
+                                                     .max_num_batched_tokens = budget,
+                                                     .long_prefill_token_threshold = threshold},
+                                    *blocks_, *slots_, *cache_);
   }
 
   ~SchedulerTest() override { requests_.clear(); }  // before the pools
@@ -65,6 +68,8 @@ class SchedulerTest : public testing::Test {
 
   std::unique_ptr<BlockPool> blocks_;
   std::unique_ptr<StatePool> slots_;
+  StatePool snapshots_{0};
+  std::unique_ptr<PrefixCache> cache_;
   std::unique_ptr<Scheduler> scheduler_;
   std::vector<std::unique_ptr<RequestState>> requests_;
   StepPlan plan_;
@@ -216,6 +221,21 @@ TEST_F(SchedulerTest, EveryDecodeRunsEveryStepBesideAFullChunk) {
     EXPECT_EQ(scheduled(prompt), 64);
     EXPECT_EQ(plan_.num_tokens, 71);
   }
+}
+
+TEST_F(SchedulerTest, APromptBesideDecodesKeepsToItsThreshold) {
+  init(400, 3, 1000, 130);
+  Sequence& prompt = add(900);
+  step();
+  EXPECT_EQ(scheduled(prompt), 900) << "alone it has the whole budget";
+  Sequence& next = add(900);
+  Sequence& last = add(40);
+  step();
+  EXPECT_EQ(scheduled(prompt), 1);
+  EXPECT_EQ(scheduled(next), 128);
+  EXPECT_EQ(scheduled(last), 0) << "the threshold is for all prompts of a step";
+  for (int i = 0; i < 5; ++i) step();
+  EXPECT_EQ(next.num_computed(), 6 * 128);
 }
 
 TEST_F(SchedulerTest, RecountFindsTheTruth) {

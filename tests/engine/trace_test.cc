@@ -1,6 +1,6 @@
-// Random traces: arrivals, lengths, n, priorities, aborts and failing steps over tiny pools. After
-// every step the invariants hold; whatever finishes has the text of an isolated run; whatever is
-// accepted comes to an end.
+// Random traces: arrivals, lengths, n, priorities, aborts and failing steps over tiny pools, with
+// and without the prefix cache. After every step the invariants hold; whatever finishes has the
+// text of an isolated run without a cache; whatever is accepted comes to an end.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "fake_engine.h"
+#include "unbroken.h"
 
 namespace deltaserve {
 namespace {
@@ -24,6 +25,7 @@ struct TraceShape {
   double abort_rate = 0.0;    // a step
   double failure_rate = 0.0;  // a sequence of a batch
   uint64_t non_finite_every = 0;
+  bool conversations = false;  // prompts go on where earlier texts stood
 };
 
 class Trace {
@@ -49,11 +51,14 @@ class Trace {
     }
     EXPECT_TRUE(requests_.empty()) << requests_.size() << " requests never finished";
     const EngineSnapshot end = engine_.core.snapshot();
-    EXPECT_EQ(end.num_free_blocks, shape_.limits.num_blocks);
+    EXPECT_EQ(end.num_free_blocks + end.num_reclaimable_blocks, shape_.limits.num_blocks);
     EXPECT_EQ(end.num_free_slots, shape_.limits.max_num_seqs);
   }
 
+  EngineStats stats() const { return engine_.core.stats(); }
+
   int64_t num_preemptions() const { return engine_.core.stats().num_preemptions; }
+  int64_t num_inherited() const { return num_inherited_; }
   int64_t num_compared() const { return num_compared_; }
   int64_t num_failed_choices() const { return num_failed_; }
 
@@ -80,7 +85,40 @@ class Trace {
     request.eos_token_ids = {7};
     request.priority = static_cast<int32_t>(between(0, 2));
     request.prompt_logprobs = chance(0.2) ? static_cast<int32_t>(between(0, 2)) : -1;
+    if (shape_.conversations) go_on(request);
     return request;
+  }
+
+  // Puts a piece of an earlier text before the prompt.
+  void go_on(Request& request) {
+    // The first token shows, after its step, how the prompt before it was computed.
+    request.sampling.max_tokens = std::max<int64_t>(2, request.sampling.max_tokens);
+    request.sampling.min_tokens = std::max<int64_t>(1, request.sampling.min_tokens);
+    std::vector<int32_t>& prompt = request.prompt_token_ids;
+    if (chance(0.2)) request.cache_salt = "other";
+    if (chance(0.3)) {
+      request.cache_borders = {between(0, 40), between(41, 100), between(101, 150)};
+    }
+    const int64_t longest = shape_.limits.num_blocks * kBlockSize - request.sampling.max_tokens;
+    if (!texts_.empty() && chance(0.8)) {
+      const std::vector<int32_t>& text =
+          texts_[static_cast<size_t>(between(0, static_cast<int64_t>(texts_.size()) - 1))];
+      const auto size = static_cast<int64_t>(text.size());
+      const int64_t kept = chance(0.6) ? size : between(1, size);
+      prompt.insert(prompt.begin(), text.begin(), text.begin() + kept);
+    }
+    const int64_t most = std::min(longest, 3 * shape_.longest_prompt);
+    if (static_cast<int64_t>(prompt.size()) > most) prompt.resize(static_cast<size_t>(most));
+  }
+
+  void remember(const Request& request, const ChoiceRecord& choice) {
+    std::vector<int32_t> text = request.prompt_token_ids;
+    text.insert(text.end(), choice.tokens.begin(), choice.tokens.end());
+    if (texts_.size() < 8) {
+      texts_.push_back(std::move(text));
+    } else {
+      texts_[static_cast<size_t>(between(0, 7))] = std::move(text);
+    }
   }
 
   void submit() {
@@ -100,14 +138,35 @@ class Trace {
   }
 
   void step() {
-    for (const RequestId id : engine_.step()) finish(id);
+    const std::vector<RequestId> finished = engine_.step();
+    for (const SequenceSnapshot& s : engine_.core.snapshot().sequences) {
+      if (s.status == SequenceStatus::kRunning) inherited_[{s.request, s.index}] = s.inherited;
+    }
+    for (const RequestId id : finished) finish(id);
+  }
+
+  // The text of every choice without a cache, its prompt computed as the engine found it computed.
+  RequestRecord run_reference(RequestId id, const Request& request) {
+    RequestRecord record = run_alone(request, shape_.non_finite_every);
+    for (auto& [index, choice] : record.choices) {
+      const std::vector<ChunkCode> inherited = inherited_[{id, index}];
+      inherited_.erase({id, index});
+      if (inherited.empty()) continue;
+      EXPECT_TRUE(shape_.limits.reuse_answers);
+      ++num_inherited_;
+      FakeRunner runner(shape_.limits.num_blocks, 1, kFakeVocab);
+      runner.non_finite_every = shape_.non_finite_every;
+      choice = UnbrokenRun(runner, request, index, kFakeVocab).run(inherited);
+    }
+    return record;
   }
 
   void finish(RequestId id) {
     const RequestRecord record = engine_.recorder.records.at(id);
     const Request request = requests_.at(id);
     requests_.erase(id);
-    const RequestRecord alone = run_alone(request, shape_.non_finite_every);
+    const RequestRecord alone = run_reference(id, request);
+    if (shape_.conversations) remember(request, record.choices.at(0));
     ASSERT_EQ(static_cast<int32_t>(record.choices.size()), request.sampling.n);
     EXPECT_EQ(record.num_prompt_tokens, static_cast<int64_t>(request.prompt_token_ids.size()));
     for (const auto& [index, choice] : record.choices) {
@@ -170,6 +229,9 @@ class Trace {
   FakeEngine engine_;
   RequestId next_id_ = 1;
   std::map<RequestId, Request> requests_;  // not finished yet
+  std::map<std::pair<RequestId, int32_t>, std::vector<ChunkCode>> inherited_;
+  std::vector<std::vector<int32_t>> texts_;  // of finished requests
+  int64_t num_inherited_ = 0;
   int64_t num_compared_ = 0;
   int64_t num_failed_ = 0;
 };
@@ -216,6 +278,76 @@ TEST_P(RandomTraces, AbortsAndFailingSteps) {
   EXPECT_GT(trace.num_failed_choices(), 5);
 }
 
+class CachedTraces : public RandomTraces {
+ protected:
+  TraceShape shape(FakeLimits limits) const {
+    TraceShape s = RandomTraces::shape(limits);
+    s.conversations = true;
+    s.longest_prompt = 100;
+    s.longest_output = 90;
+    return s;
+  }
+};
+
+TEST_P(CachedTraces, AmpleMemory) {
+  Trace trace(shape({.num_blocks = 400,
+                     .max_num_seqs = 6,
+                     .max_num_batched_tokens = 300,
+                     .num_snapshots = 50,
+                     .snapshot_interval = 2}));
+  trace.run();
+  EXPECT_GT(trace.num_compared(), 50);
+  EXPECT_GT(trace.num_inherited(), 10);
+  EXPECT_GT(trace.stats().prefix_hit_tokens, trace.stats().prefix_query_tokens / 10);
+}
+
+TEST_P(CachedTraces, PromptsOnly) {
+  Trace trace(shape({.num_blocks = 400,
+                     .max_num_seqs = 6,
+                     .max_num_batched_tokens = 300,
+                     .num_snapshots = 20,
+                     .reuse_answers = false}));
+  trace.run();
+  EXPECT_GT(trace.num_compared(), 50);
+  EXPECT_EQ(trace.num_inherited(), 0);
+  EXPECT_GT(trace.stats().prefix_hit_tokens, trace.stats().prefix_query_tokens / 20);
+}
+
+TEST_P(CachedTraces, TinyPoolsEvictAndPreempt) {
+  for (const bool reuse_answers : {true, false}) {
+    Trace trace(shape({.num_blocks = 30,
+                       .max_num_seqs = 5,
+                       .max_num_batched_tokens = 140,
+                       .num_snapshots = 3,
+                       .reuse_answers = reuse_answers,
+                       .snapshot_interval = 1}));
+    trace.run();
+    EXPECT_GT(trace.num_compared(), 20);
+    EXPECT_GT(trace.num_preemptions(), 10);
+    EXPECT_GT(trace.stats().prefix_hit_tokens, 0);
+    EXPECT_GT(trace.stats().evicted_blocks, 100);
+    EXPECT_GT(trace.stats().evicted_snapshots, 10);
+  }
+}
+
+TEST_P(CachedTraces, AbortsAndFailingSteps) {
+  TraceShape s = shape({.num_blocks = 60,
+                        .max_num_seqs = 6,
+                        .max_num_batched_tokens = 200,
+                        .num_snapshots = 8,
+                        .snapshot_interval = 1,
+                        .long_prefill_token_threshold = 64});
+  s.abort_rate = 0.1;
+  s.failure_rate = 0.01;
+  s.non_finite_every = 2000;
+  s.arrivals_per_step = 0.6;
+  Trace trace(s);
+  trace.run();
+  EXPECT_GT(trace.num_compared(), 10);
+  EXPECT_GT(trace.num_failed_choices(), 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, CachedTraces, testing::Range<uint64_t>(1, 9));
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomTraces, testing::Range<uint64_t>(1, 18));
 
 }  // namespace

@@ -42,6 +42,32 @@ TEST(BlockPool, NoticesMisuse) {
   EXPECT_THROW(pool.release(-1), InvariantError);
 }
 
+TEST(BlockPool, CountsWhatOnlyTheCacheHolds) {
+  BlockPool pool(3);
+  const int32_t a = pool.allocate().value();
+  const int32_t b = pool.allocate().value();
+  pool.add_cache_ref(a);
+  EXPECT_EQ(pool.num_reclaimable(), 0);
+  pool.release(a);
+  EXPECT_EQ(pool.num_reclaimable(), 1);
+  EXPECT_THROW(pool.release(a), InvariantError);
+  pool.add_cache_ref(a);
+  EXPECT_EQ(pool.num_reclaimable(), 1);
+  pool.add_ref(a);
+  EXPECT_EQ(pool.num_reclaimable(), 0);
+  const std::vector<int32_t> table{b};
+  pool.recount(std::vector<std::span<const int32_t>>{table});
+  EXPECT_EQ(pool.ref_count(a), 2);
+  EXPECT_EQ(pool.num_reclaimable(), 1);
+  pool.release_cache_ref(a);
+  EXPECT_EQ(pool.num_reclaimable(), 1);
+  pool.release_cache_ref(a);
+  EXPECT_EQ(pool.num_reclaimable(), 0);
+  EXPECT_EQ(pool.num_free(), 2);
+  EXPECT_THROW(pool.add_cache_ref(a), InvariantError);
+  EXPECT_THROW(pool.release_cache_ref(b), InvariantError);
+}
+
 TEST(BlockPool, RecountTakesTheOwnersWord) {
   BlockPool pool(4);
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(pool.allocate());

@@ -73,6 +73,26 @@ TEST(BlockTable, GivesBackOnlyItsOwnReferences) {
   EXPECT_EQ(pool.num_free(), 1);
 }
 
+TEST(BlockTable, SharesAndReplacesBlocks) {
+  BlockPool pool(8);
+  BlockTable first(pool);
+  ASSERT_TRUE(first.reserve_tokens(40));
+  {
+    BlockTable second(pool);
+    second.share(first.blocks().first(2));
+    ASSERT_TRUE(second.reserve_tokens(48));
+    EXPECT_EQ(pool.num_free(), 4);
+    EXPECT_EQ(second.blocks()[1], first.blocks()[1]);
+    EXPECT_NE(second.blocks()[2], first.blocks()[2]);
+    second.replace(2, first.blocks()[2]);
+    EXPECT_EQ(pool.num_free(), 5);
+    EXPECT_EQ(pool.ref_count(first.blocks()[2]), 2);
+    second.replace(2, first.blocks()[2]);
+    EXPECT_EQ(pool.ref_count(first.blocks()[2]), 2);
+  }
+  EXPECT_EQ(pool.ref_count(first.blocks()[2]), 1);
+}
+
 TEST(BlockTable, CountsBlocks) {
   EXPECT_EQ(blocks_for_tokens(0), 0);
   EXPECT_EQ(blocks_for_tokens(1), 1);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <vector>
 
 #include "base/check.h"
 
@@ -39,6 +40,21 @@ TEST(StatePool, MovesOwnership) {
   const StateSlot c = std::move(a);
   EXPECT_EQ(c.id(), kept);
   EXPECT_EQ(pool.num_free(), 1);
+}
+
+TEST(StatePool, NumbersItsSlotsFromTheFirst) {
+  StatePool pool(2, 5);
+  const StateSlot a = pool.acquire().value();
+  const StateSlot b = pool.acquire().value();
+  EXPECT_EQ(std::set<int32_t>({a.id(), b.id()}), (std::set<int32_t>{5, 6}));
+  EXPECT_TRUE(pool.in_use(6));
+  EXPECT_THROW(static_cast<void>(pool.in_use(4)), InvariantError);
+  EXPECT_THROW(static_cast<void>(pool.in_use(7)), InvariantError);
+  const std::vector<int32_t> held{6};
+  pool.recount(held);
+  EXPECT_FALSE(pool.in_use(5));
+  EXPECT_EQ(pool.acquire().value().id(), 5);
+  pool.recount(std::vector<int32_t>{5, 6});
 }
 
 TEST(StatePool, RecountTakesTheOwnersWord) {

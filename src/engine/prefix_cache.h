@@ -1,0 +1,84 @@
+// The prefix cache as the scheduler sees it: what a sequence can take from the index when it is
+// admitted, which of its states are worth a snapshot, and what it leaves behind.
+//
+// Snapshots are taken on chunk borders where later requests are likely to go on: at the last one of
+// the prompt, at the first and last messages, where this prompt was seen to part from an earlier
+// one, at the newest one of the answer, and at regular distances in between.
+//
+// A resumed sequence has the bits of an unbroken one, because a chunk's identity includes how it
+// was computed. With `reuse_answers` the unbroken one may be a conversation whose answers were
+// computed one by one; without it only chunks computed as prompts are taken, and a request has the
+// same bits whatever the cache holds.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "cache/prefix_pin.h"
+#include "engine/sequence.h"
+#include "engine/step_plan.h"
+
+namespace deltaserve {
+
+struct PrefixCacheOptions {
+  bool enabled = false;
+  bool reuse_answers = true;
+  int64_t snapshot_interval = 0;  // chunks between snapshots of a long prompt; 0: none between
+  uint64_t hash_seed = 0;
+};
+
+// Snapshots that one step takes at most: each may cut a sequence, and step limits count the pieces.
+inline constexpr int32_t kMaxStepSnapshots = 16;
+
+struct PrefixCacheCounters {
+  int64_t query_tokens = 0;  // of prompts admitted
+  int64_t hit_tokens = 0;    // of them, found
+};
+
+class PrefixCache {
+ public:
+  // The pools must outlive this. `snapshots` are the slots beside those of running sequences.
+  PrefixCache(const PrefixCacheOptions& options, BlockPool& blocks, StatePool& snapshots);
+
+  // Makes a waiting sequence share the longest prefix that can be resumed, and returns the node
+  // with its snapshot; null: it begins anew. let_go() takes that back.
+  PrefixNode* adopt(Sequence& sequence);
+  void let_go(Sequence& sequence);
+  // The sequence was admitted as it was adopted. Returns the tokens that it had computed before.
+  int64_t note_admitted(Sequence& sequence, PrefixNode* found);
+
+  // Evicts, if that suffices, until the table can grow to `num_tokens` tokens (or `num_blocks` are
+  // free); else nothing.
+  void make_room(const BlockTable& table, int64_t num_tokens);
+  void make_room(int64_t num_blocks);
+
+  // Adds the snapshots of this step to the plan, with their slots.
+  void plan_snapshots(StepPlan& plan);
+  // The sequence's newly computed chunks and the snapshots taken of it enter the index.
+  void commit(Sequence& sequence, std::span<PlannedSnapshot> snapshots);
+  // The sequence's states are not to be used again.
+  void forget(Sequence& sequence);
+
+  void recount();  // see BlockPool::recount
+  PrefixIndex* index() { return index_ ? &*index_ : nullptr; }
+  const PrefixIndex* index() const { return index_ ? &*index_ : nullptr; }
+  const PrefixCacheCounters& counters() const { return counters_; }
+
+ private:
+  void read_chunk(Sequence& sequence, int64_t chunk, ChunkKey& key) const;
+  void wanted_borders(const ScheduledSequence& scheduled);
+  void want(int64_t border, int64_t begin, int64_t end);
+  bool commit_chunk(Sequence& sequence, int64_t chunk);
+  void commit_snapshot(Sequence& sequence, PlannedSnapshot& snapshot);
+
+  PrefixCacheOptions options_;
+  BlockPool* blocks_;
+  StatePool* snapshots_;
+  std::optional<PrefixIndex> index_;
+  PrefixCacheCounters counters_;
+  std::vector<int64_t> borders_;  // of the sequence being planned
+};
+
+}  // namespace deltaserve
