@@ -1,0 +1,120 @@
+"""The replayer against a server of a few lines that knows how often it was asked what."""
+
+import http.server
+import json
+import pathlib
+import subprocess
+import sys
+import threading
+
+import pytest
+import sessions
+import trace_file
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EVENT = b"data: %s\n\n"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Answers every chat with as many deltas as tokens were asked for."""
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        self.send_error(404)
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path == "/tokenize":
+            self.answer_tokens(body)
+        elif self.server.fail_next:
+            self.server.fail_next -= 1
+            self.send_error(500, "as the test wants")
+        else:
+            self.answer_chat(body)
+
+    def answer_tokens(self, body):
+        text = body.get("prompt") or json.dumps(body.get("tools")) + json.dumps(body["messages"])
+        answer = json.dumps({"tokens": [sum(word.encode()) for word in text.split()]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def answer_chat(self, body):
+        self.server.seen.append(body)
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        count = body["max_tokens"]
+        for i in range(count):
+            delta = {"reasoning_content": "x"} if i % 2 else {"content": "y"}
+            self.send({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+        self.send({"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]})
+        self.send({"choices": [], "usage": {
+            "prompt_tokens": 100, "completion_tokens": count,
+            "prompt_tokens_details": {"cached_tokens": 60}}})
+        self.wfile.write(b"data: [DONE]\n\n")
+
+    def send(self, event):
+        self.wfile.write(EVENT % json.dumps(event).encode())
+
+
+@pytest.fixture
+def server():
+    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    running.seen, running.fail_next = [], 0
+    thread = threading.Thread(target=running.serve_forever)
+    thread.start()
+    yield running
+    running.shutdown()
+    thread.join()
+    running.server_close()
+
+
+def replay(server, tmp_path, trace, *flags):
+    path, figures = tmp_path / "trace.jsonl", tmp_path / "figures.json"
+    trace_file.write(trace, path)
+    url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+    done = subprocess.run([sys.executable, ROOT / "bench/replay/replay", path, "--url", url,
+                           "--json", figures, *flags], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, json.loads(figures.read_text())
+
+
+def test_every_request_in_its_order(server, tmp_path):
+    trace = sessions.make_trace(num_requests=30, seed=7, scale=0.02)
+    text, figures = replay(server, tmp_path, trace, "--concurrency", "3")
+    count = len(trace.requests)
+    assert figures["requests"] == figures["good"] == len(server.seen) == count
+    assert figures["hits"]["cached"] == 60 * count
+    assert figures["events_after_finish"] == 0 and figures["tokens_per_event"] == 1.0
+    assert figures["prompt_length_off"] > 0  # this server's usage is invented
+    assert set(figures["by_kind"]) == {request.kind for request in trace.requests}
+    assert "of one core" in text
+    # Within a session a request comes after those it waits for.
+    lengths = [len(body["messages"]) for body in server.seen]
+    assert lengths[0] in (1, 2) and max(lengths) > 5
+
+
+def test_sequential_sessions_are_sent_as_in_the_trace(server, tmp_path):
+    trace = sessions.make_trace(num_requests=20, seed=3, scale=0.02)
+    trace.requests = [r for r in trace.requests if r.kind not in ("side", "subagent")]
+    kept = {r.id for r in trace.requests}
+    renumbered = {r.id: i for i, r in enumerate(trace.requests)}
+    trace.requests = [r.__class__(**{**vars(r), "id": renumbered[r.id], "after": tuple(
+        renumbered[b] for b in r.after if b in kept)}) for r in trace.requests]
+    replay(server, tmp_path, trace, "--concurrency", "1")
+    assert [body["max_tokens"] for body in server.seen] == [
+        request.output_tokens for request in trace.requests]
+
+
+def test_errors_are_counted_and_end_nothing(server, tmp_path):
+    server.fail_next = 2
+    trace = sessions.make_trace(num_requests=15, seed=7, scale=0.02)
+    text, figures = replay(server, tmp_path, trace)
+    assert figures["requests"] == len(trace.requests)
+    assert figures["good"] == len(trace.requests) - 2
+    assert sum(figures["errors"].values()) == 2
+    assert "500" in text
