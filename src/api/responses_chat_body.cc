@@ -17,7 +17,7 @@ namespace deltaserve::responses_api {
 namespace {
 
 // Fields with the same name and meaning in both: OpenAI's, then vLLM's.
-constexpr std::array<std::string_view, 33> kSharedFields = {"model",
+constexpr std::array<std::string_view, 35> kSharedFields = {"model",
                                                             "stream",
                                                             "stream_options",
                                                             "temperature",
@@ -38,10 +38,12 @@ constexpr std::array<std::string_view, 33> kSharedFields = {"model",
                                                             "include_stop_str_in_output",
                                                             "skip_special_tokens",
                                                             "priority",
+                                                            "cache_salt",
                                                             "chat_template_kwargs",
                                                             "enable_thinking",
                                                             "thinking",
                                                             "thinking_token_budget",
+                                                            "thinking_budget",
                                                             "use_beam_search",
                                                             "guided_json",
                                                             "guided_regex",
@@ -52,11 +54,13 @@ constexpr std::array<std::string_view, 33> kSharedFields = {"model",
                                                             "prompt_logprobs"};
 
 // What chat calls a field, and what this endpoint calls it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kRenamed = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kRenamed = {{
     {"messages", "input"},
     {"max_completion_tokens", "max_output_tokens"},
     {"reasoning_effort", "reasoning.effort"},
+    {"response_format.json_schema", "text.format"},
     {"response_format", "text.format"},
+    {"tool_choice.function", "tool_choice"},
 }};
 
 json::Value chat_response_format(const json::Object& format) {
@@ -90,21 +94,17 @@ void copy_renamed(FieldReader& fields, json::Object& chat) {
 }
 
 void copy_tools(FieldReader& fields, json::Object& chat) {
-  if (const json::Array* tools = fields.array("tools")) {
-    Result<json::Array> nested = chat_tools(*tools);
-    if (!nested) {
-      fields.fail(std::move(nested.error()));
-      return;
-    }
-    chat["tools"] = *std::move(nested);
+  const json::Array* tools = fields.array("tools");
+  Result<ChatTools> nested = chat_tools(tools, fields.value("tool_choice"));
+  if (!nested) {
+    fields.fail(std::move(nested.error()));
+    return;
   }
-  if (const json::Value* choice = fields.value("tool_choice")) {
-    Result<json::Value> nested = chat_tool_choice(*choice);
-    if (!nested) {
-      fields.fail(std::move(nested.error()));
-      return;
-    }
-    chat["tool_choice"] = *std::move(nested);
+  if (tools != nullptr) {
+    chat["tools"] = std::move(nested->tools);
+  }
+  if (!nested->choice.is_null()) {
+    chat["tool_choice"] = std::move(nested->choice);
   }
 }
 

@@ -10,13 +10,14 @@
 #include "api/responses_chat_body.h"
 #include "api/responses_format.h"
 #include "api/responses_settings.h"
+#include "engine/default_sampling.h"
 
 namespace deltaserve {
 
 Result<GenerationJob> parse_responses_request(const ServingContext& context,
                                               const json::Object& body) {
   FieldReader fields(body);
-  auto settings = responses_api::read_settings(context.generation_config, fields);
+  auto settings = responses_api::read_settings(default_sampling(context.generation_config), fields);
   if (!fields.ok()) {
     return std::unexpected(fields.error());
   }

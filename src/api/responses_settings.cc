@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
 #include <optional>
 #include <string_view>
@@ -107,12 +108,16 @@ json::Value choice_of(FieldReader& fields, std::string_view key,
   return json::Value(*value);
 }
 
+json::Value or_default(const FieldReader& fields, std::string_view key, json::Value fallback) {
+  const json::Value* value = fields.value(key);
+  return value != nullptr ? *value : std::move(fallback);
+}
+
 json::Value repeated_reasoning(FieldReader& fields) {
   json::Object out{{"effort", nullptr}, {"summary", nullptr}};
   if (const json::Object* reasoning = fields.object("reasoning")) {
     FieldReader nested(*reasoning, "reasoning");
-    out["effort"] =
-        choice_of(nested, "effort", {"none", "minimal", "low", "medium", "high", "xhigh", "max"});
+    out["effort"] = or_default(nested, "effort", nullptr);
     out["summary"] = choice_of(nested, "summary", {"auto", "concise", "detailed"});
     if (!nested.ok()) {
       fields.fail(nested.error());
@@ -164,9 +169,12 @@ json::Value integer_or_null(FieldReader& fields, std::string_view key) {
   return value ? json::Value(*value) : json::Value(nullptr);
 }
 
-json::Value or_default(const FieldReader& fields, std::string_view key, json::Value fallback) {
-  const json::Value* value = fields.value(key);
-  return value != nullptr ? *value : std::move(fallback);
+// The double that is written like `value`: 0.6, not 0.60000002384185791.
+double as_written(float value) {
+  double out = 0.0;
+  const std::string text = fmt::format("{}", value);
+  std::from_chars(text.data(), text.data() + text.size(), out);
+  return out;
 }
 
 std::string members_of(const json::Object& object) {
@@ -176,7 +184,7 @@ std::string members_of(const json::Object& object) {
 
 }  // namespace
 
-Settings read_settings(const GenerationConfig& defaults, FieldReader& fields) {
+Settings read_settings(const SamplingParams& defaults, FieldReader& fields) {
   Settings settings;
   refuse_stateful_fields(fields);
   refuse_truncation(fields);
@@ -199,12 +207,12 @@ Settings read_settings(const GenerationConfig& defaults, FieldReader& fields) {
       {"safety_identifier", string_or_null(fields, "safety_identifier")},
       {"service_tier", "default"},
       {"store", false},
-      {"temperature", or_default(fields, "temperature", defaults.temperature.value_or(1.0))},
+      {"temperature", or_default(fields, "temperature", as_written(defaults.temperature))},
       {"text", repeated_text(fields)},
       {"tool_choice", or_default(fields, "tool_choice", "auto")},
       {"tools", or_default(fields, "tools", json::Array{})},
       {"top_logprobs", top_logprobs},
-      {"top_p", or_default(fields, "top_p", defaults.top_p.value_or(1.0))},
+      {"top_p", or_default(fields, "top_p", as_written(defaults.top_p))},
       {"truncation", "disabled"},
       {"user", string_or_null(fields, "user")}};
   settings.repeated = members_of(repeated);

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "api/field_reader.h"
-#include "model/config.h"
+#include "engine/sampling_params.h"
 
 namespace deltaserve::responses_api {
 
@@ -17,7 +17,7 @@ struct Settings {
   std::string repeated;
 };
 
-// Errors stay in `fields`.
-Settings read_settings(const GenerationConfig& defaults, FieldReader& fields);
+// `defaults`: what the sampler does if the request says nothing. Errors stay in `fields`.
+Settings read_settings(const SamplingParams& defaults, FieldReader& fields);
 
 }  // namespace deltaserve::responses_api

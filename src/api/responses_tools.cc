@@ -1,10 +1,12 @@
-// Only name, description and parameters go on: they are what the model is trained to see, and the
-// rest (strict, and what concerns OpenAI's own tools) would make another prompt of the same tool.
+// Only what a chat request says of a function goes on: the rest, and a `strict` that asks for
+// nothing, would make another prompt of the same tool.
 #include "api/responses_tools.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "api/field_reader.h"
 
@@ -27,7 +29,7 @@ Result<json::Value> chat_tool(const json::Value& value, const std::string& path)
                                     "and parameters stand in the tool itself.",
                                     path));
   }
-  tool.optional_boolean("strict");
+  const bool strict = tool.boolean("strict", false);
   if (!tool.ok()) {
     return std::unexpected(tool.error());
   }
@@ -37,33 +39,13 @@ Result<json::Value> chat_tool(const json::Value& value, const std::string& path)
       function[key] = *field;
     }
   }
+  if (strict) {
+    function["strict"] = true;
+  }
   return json::Object{{"type", "function"}, {"function", std::move(function)}};
 }
 
-json::Value nested_choice(const json::Value& choice) {
-  if (!choice.is_object()) {
-    return choice;
-  }
-  json::Object function = choice.get_object();
-  function.stable_erase("type");
-  return json::Object{{"type", "function"}, {"function", std::move(function)}};
-}
-
-json::Value allowed_tools(const json::Object& choice) {
-  json::Object allowed = choice;
-  allowed.stable_erase("type");
-  json::Value* tools = allowed.if_contains("tools");
-  if (tools != nullptr && tools->is_array()) {
-    for (json::Value& tool : tools->get_array()) {
-      tool = nested_choice(tool);
-    }
-  }
-  return json::Object{{"type", "allowed_tools"}, {"allowed_tools", std::move(allowed)}};
-}
-
-}  // namespace
-
-Result<json::Array> chat_tools(const json::Array& tools) {
+Result<json::Array> nested_tools(const json::Array& tools) {
   json::Array out;
   out.reserve(tools.size());
   for (size_t i = 0; i < tools.size(); ++i) {
@@ -76,25 +58,90 @@ Result<json::Array> chat_tools(const json::Array& tools) {
   return out;
 }
 
-Result<json::Value> chat_tool_choice(const json::Value& choice) {
-  if (!choice.is_object()) {
-    return choice;
+const json::Value* find_tool(const json::Array& tools, const json::Value& name) {
+  const auto found = std::ranges::find_if(tools, [&](const json::Value& tool) {
+    const json::Value* own = tool.at("function").get_object().if_contains("name");
+    return own != nullptr && *own == name;
+  });
+  return found == tools.end() ? nullptr : &*found;
+}
+
+// One entry of allowed_tools.tools among the nested tools.
+Result<json::Value> allowed_tool(const json::Value& entry, const std::string& path,
+                                 const json::Array& tools) {
+  if (!entry.is_object()) {
+    return invalid(fmt::format("'{}' must be an object.", path), path);
   }
-  FieldReader fields(choice.get_object(), "tool_choice");
+  FieldReader fields(entry.get_object(), path);
+  const std::string type = fields.string("type").value_or("function");
+  const std::string name = fields.string("name").value_or("");
+  if (!fields.ok()) {
+    return std::unexpected(fields.error());
+  }
+  const json::Value* tool = type == "function" ? find_tool(tools, json::Value(name)) : nullptr;
+  if (tool == nullptr) {
+    return invalid(fmt::format("'{}' names no function of 'tools'.", path), path);
+  }
+  return *tool;
+}
+
+Result<ChatTools> allow(FieldReader& choice, const json::Array& tools) {
+  const std::string mode = choice.string("mode").value_or("");
+  const json::Array* allowed = choice.array("tools");
+  if (choice.ok() && mode != "auto" && mode != "required") {
+    choice.refuse("mode", "'tool_choice.mode' must be 'auto' or 'required'.");
+  }
+  if (choice.ok() && (allowed == nullptr || allowed->empty())) {
+    choice.refuse("tools", "'tool_choice.tools' must name at least one tool.");
+  }
+  if (!choice.ok()) {
+    return std::unexpected(choice.error());
+  }
+  ChatTools out;
+  out.choice = mode;
+  for (size_t i = 0; i < allowed->size(); ++i) {
+    Result<json::Value> tool =
+        allowed_tool((*allowed)[i], fmt::format("tool_choice.tools[{}]", i), tools);
+    if (!tool) {
+      return std::unexpected(std::move(tool.error()));
+    }
+    out.tools.push_back(*std::move(tool));
+  }
+  return out;
+}
+
+Result<ChatTools> choose(const json::Object& choice, json::Array tools) {
+  FieldReader fields(choice, "tool_choice");
   const std::string type = fields.string("type").value_or("");
   if (!fields.ok()) {
     return std::unexpected(fields.error());
   }
-  if (type == "function") {
-    return nested_choice(choice);
-  }
   if (type == "allowed_tools") {
-    return allowed_tools(choice.get_object());
+    return allow(fields, tools);
   }
-  return invalid(fmt::format("'tool_choice.type' '{}' is not supported: this server runs no tools "
-                             "of its own.",
-                             type),
-                 "tool_choice.type");
+  if (type != "function") {
+    return invalid(fmt::format("'tool_choice.type' '{}' is not supported: this server runs no "
+                               "tools of its own.",
+                               type),
+                   "tool_choice.type");
+  }
+  json::Object function = choice;
+  function.stable_erase("type");
+  return ChatTools{std::move(tools),
+                   json::Object{{"type", "function"}, {"function", std::move(function)}}};
+}
+
+}  // namespace
+
+Result<ChatTools> chat_tools(const json::Array* tools, const json::Value* choice) {
+  Result<json::Array> nested = nested_tools(tools != nullptr ? *tools : json::Array{});
+  if (!nested) {
+    return std::unexpected(std::move(nested.error()));
+  }
+  if (choice != nullptr && choice->is_object()) {
+    return choose(choice->get_object(), *std::move(nested));
+  }
+  return ChatTools{*std::move(nested), choice != nullptr ? *choice : json::Value()};
 }
 
 }  // namespace deltaserve::responses_api

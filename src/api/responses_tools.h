@@ -7,11 +7,14 @@
 
 namespace deltaserve::responses_api {
 
-// Errors: kInvalidArgument naming tools that OpenAI runs by itself ("tools[0].type"). Names and
-// parameters are left for the chat request to check.
-Result<json::Array> chat_tools(const json::Array& tools);
+struct ChatTools {
+  json::Array tools;
+  json::Value choice;  // null if the request says nothing
+};
 
-// Strings stay as they are.
-Result<json::Value> chat_tool_choice(const json::Value& choice);
+// Either may be null. Of `allowed_tools` only those are left that may be called. Errors:
+// kInvalidArgument naming tools that OpenAI runs by itself ("tools[0].type"), allowed ones that are
+// not there. Names and parameters are left for the chat request to check.
+Result<ChatTools> chat_tools(const json::Array* tools, const json::Value* choice);
 
 }  // namespace deltaserve::responses_api

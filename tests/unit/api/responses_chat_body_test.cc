@@ -58,23 +58,30 @@ TEST(ResponsesChatBody, NestsFunctions) {
       R"("tools":[{"strict":true,"type":"function","parameters":{"type":"object"},"name":"f",
                    "description":null,"defer_loading":false},
                   {"type":"function","name":"g","description":"d","parameters":null,
-                   "strict":null}],
+                   "strict":null},
+                  {"type":"function","name":"h","strict":false}],
          "tool_choice":"auto")");
   EXPECT_EQ(json::serialize(chat.at("tools")),
-            R"([{"type":"function","function":{"name":"f","parameters":{"type":"object"}}},)"
-            R"({"type":"function","function":{"name":"g","description":"d"}}])");
+            R"([{"type":"function","function":{"name":"f","parameters":{"type":"object"},)"
+            R"("strict":true}},)"
+            R"({"type":"function","function":{"name":"g","description":"d"}},)"
+            R"({"type":"function","function":{"name":"h"}}])");
   EXPECT_EQ(chat.at("tool_choice"), "auto");
 }
 
-TEST(ResponsesChatBody, NestsToolChoices) {
+TEST(ResponsesChatBody, NestsANamedChoice) {
   EXPECT_EQ(
       json::serialize(chat_of(R"("tool_choice":{"type":"function","name":"f"})").at("tool_choice")),
       R"({"type":"function","function":{"name":"f"}})");
-  EXPECT_EQ(json::serialize(chat_of(R"("tool_choice":{"type":"allowed_tools","mode":"auto",
-                                       "tools":[{"type":"function","name":"f"}]})")
-                                .at("tool_choice")),
-            R"({"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":)"
-            R"([{"type":"function","function":{"name":"f"}}]}})");
+}
+
+TEST(ResponsesChatBody, LeavesTheAllowedTools) {
+  const json::Object chat =
+      chat_of(R"("tools":[{"type":"function","name":"f"},{"type":"function","name":"g"}],
+                 "tool_choice":{"type":"allowed_tools","mode":"required",
+                                "tools":[{"type":"function","name":"g"}]})");
+  EXPECT_EQ(json::serialize(chat.at("tools")), R"([{"type":"function","function":{"name":"g"}}])");
+  EXPECT_EQ(chat.at("tool_choice"), "required");
 }
 
 TEST(ResponsesChatBody, RefusesToolsThatItWouldHaveToRun) {
@@ -88,6 +95,14 @@ TEST(ResponsesChatBody, RefusesToolsThatItWouldHaveToRun) {
       {R"("tools":[{"type":"function","name":"f","strict":"yes"}])", "tools[0].strict"},
       {R"("tool_choice":{"type":"web_search_preview"})", "tool_choice.type"},
       {R"("tool_choice":{"type":1})", "tool_choice.type"},
+      {R"("tool_choice":{"type":"allowed_tools","mode":"none"})", "tool_choice.mode"},
+      {R"("tool_choice":{"type":"allowed_tools","mode":"auto"})", "tool_choice.tools"},
+      {R"("tool_choice":{"type":"allowed_tools","mode":"auto","tools":[]})", "tool_choice.tools"},
+      {R"("tool_choice":{"type":"allowed_tools","mode":"auto","tools":["f"]})",
+       "tool_choice.tools[0]"},
+      {R"("tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"allowed_tools",
+          "mode":"auto","tools":[{"type":"function","name":"f"},{"type":"function","name":"g"}]})",
+       "tool_choice.tools[1]"},
   };
   for (const auto& [fields, param] : cases) {
     EXPECT_EQ(error_of(fields).param, param) << fields;
@@ -123,6 +138,11 @@ TEST(ResponsesChatBody, TellsChatErrorsInItsOwnNames) {
             "max_output_tokens: 'max_output_tokens' asks for 5 more.");
   EXPECT_EQ(renamed("'response_format.type' is 'x'.", "response_format.type"),
             "text.format.type: 'text.format.type' is 'x'.");
+  EXPECT_EQ(
+      renamed("'response_format.json_schema.schema' is bad.", "response_format.json_schema.schema"),
+      "text.format.schema: 'text.format.schema' is bad.");
+  EXPECT_EQ(renamed("'tool_choice.function.name' must be a string.", "tool_choice.function.name"),
+            "tool_choice.name: 'tool_choice.name' must be a string.");
   EXPECT_EQ(renamed("'reasoning_effort' must be a string.", "reasoning_effort"),
             "reasoning.effort: 'reasoning.effort' must be a string.");
   EXPECT_EQ(renamed("'tools[12].function.name' must be 'function'.", "tools[12].function.name"),
