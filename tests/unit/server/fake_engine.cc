@@ -22,6 +22,7 @@ Result<RequestId> FakeEngine::submit(Request request) {
   }
   running.next.resize(running.tokens.size(), 0);
   running.request = std::move(request);
+  running.times.submitted = RequestTimes::Clock::now();
   const RequestId id = next_id_++;
   running_.emplace(id, std::move(running));
   wake_.notify_all();
@@ -130,6 +131,10 @@ std::vector<RequestOutput> FakeEngine::step() {
     RequestOutput output;
     output.id = it->first;
     output.num_prompt_tokens = static_cast<int64_t>(running.request.prompt_token_ids.size());
+    if (running.times.scheduled == RequestTimes::Clock::time_point()) {
+      running.times.scheduled = running.times.first_token = RequestTimes::Clock::now();
+    }
+    output.times = running.times;
     const std::set<int32_t> open = running.open;
     for (const int32_t index : open) {
       output.choices.push_back(step_choice(running, index));

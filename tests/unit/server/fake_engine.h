@@ -57,6 +57,7 @@ class FakeEngine : public Engine {
     std::vector<std::vector<int32_t>> tokens;  // per choice
     std::vector<size_t> next;                  // per choice
     std::set<int32_t> open;                    // choices
+    RequestTimes times;
   };
 
   void run();

@@ -50,6 +50,12 @@ void RawClient::close() {
   }
 }
 
+void RawClient::reset() {
+  const linger now{1, 0};
+  ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+  close();
+}
+
 void RawClient::shutdown_write() {
   ::shutdown(socket_, SHUT_WR);
 }

@@ -27,9 +27,10 @@ class RawClient {
   RawResponse read_response(bool head_only = false);
   // Reads until `text` has been seen; "" if the connection ended before.
   std::string read_until(std::string_view text);
-  // True if the peer closes within that time; discards what it sends.
+  // True if the peer closes within that time; what it sends meanwhile can still be read.
   bool closed_within(std::chrono::milliseconds time);
   void close();  // with what is unread: the peer may see a reset
+  void reset();  // closes without goodbye
   void shutdown_write();
   void set_receive_buffer(int bytes);
 

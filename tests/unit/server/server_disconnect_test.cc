@@ -71,6 +71,35 @@ TEST_F(ServerDisconnectTest, WithinTheBodyIsNoRequest) {
   EXPECT_EQ(engine_->num_submitted(), 1U);
 }
 
+// The worker finds out late: the request must not reach the engine.
+TEST_F(ServerDisconnectTest, WhileBeingReadByAWorkerIsNoGeneration) {
+  options_.num_workers = 1;
+  start();
+  const std::string fields = R"("metadata":")" + std::string(20'000'000, 'x') + '"';
+  for (int i = 0; i < 3; ++i) {
+    RawClient client(server_->port());
+    client.send(http_request("POST", "/v1/chat/completions", chat_body(fields)));
+  }
+  ASSERT_TRUE(engine_->wait([&] {
+    return request("GET", "/metrics")
+               .body.find("{route=\"/v1/chat/completions\",status=\"499\"} 3") != std::string::npos;
+  }));
+  expect_alive();
+  EXPECT_EQ(engine_->num_submitted(), 1U);
+}
+
+TEST_F(ServerDisconnectTest, ByResetFreesTheRequest) {
+  max_repeats_ = 100'000;
+  start();
+  {
+    RawClient client(server_->port());
+    client.send(http_request("POST", "/v1/chat/completions", chat_body()));
+    ASSERT_TRUE(engine_->wait([&] { return engine_->num_running() == 1; }));
+    client.reset();
+  }
+  expect_released(1);
+}
+
 TEST_F(ServerDisconnectTest, WithAPipelinedRequestBehindIsNoticed) {
   start();
   engine_->hold(true);
@@ -117,6 +146,33 @@ TEST_F(ServerDisconnectTest, DrainingFinishesWhatRuns) {
   stopping.join();
   EXPECT_THROW(RawClient(server_->port()), std::runtime_error);
   EXPECT_EQ(engine_->num_aborted(), 0U);
+}
+
+TEST_F(ServerDisconnectTest, DrainingRefusesWhatStillComes) {
+  max_repeats_ = 100'000;
+  start();
+  RawClient running(server_->port());
+  running.send(http_request("POST", "/v1/chat/completions", chat_body(R"("stream":true)")));
+  EXPECT_NE(running.read_until("data: "), "");
+  RawClient coming(server_->port());
+  const std::string late = http_request("POST", "/v1/chat/completions", chat_body());
+  coming.send(late.substr(0, 30));
+  RawClient probe(server_->port());
+  probe.send("GET /heal");
+  EXPECT_EQ(request("GET", "/health").status, 200);  // the parts before it have arrived
+  RawClient idle(server_->port());
+  std::thread stopping([&] { server_->stop(2.0); });
+  EXPECT_TRUE(idle.closed_within(milliseconds(5000)));
+  coming.send(late.substr(30));
+  const RawResponse refused = coming.read_response();
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.headers.at("connection"), "close");
+  EXPECT_TRUE(refused.headers.contains("retry-after"));
+  probe.send("th HTTP/1.1\r\nHost: t\r\n\r\n");
+  EXPECT_EQ(probe.read_response().status, 503);
+  running.close();
+  stopping.join();
+  EXPECT_EQ(engine_->num_submitted(), 1U);
 }
 
 TEST_F(ServerDisconnectTest, DrainingEndsInTime) {

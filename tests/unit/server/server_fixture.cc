@@ -58,18 +58,23 @@ void ServerTest::set_ready() {
     return ids;
   });
   engine_->start(server_->output_sink());
+  set_ready_with(*engine_, 100000);
+}
+
+void ServerTest::set_ready_with(Engine& engine, int64_t max_model_len) {
   auto context = std::make_shared<ServingContext>();
   context->tokenizer = tokenizer_;
   context->chat_template = chat_template_;
-  context->engine = engine_.get();
+  context->engine = &engine;
   context->model_ids = {"tiny"};
-  context->max_model_len = 100000;
+  context->max_model_len = max_model_len;
   context->eos_token_ids = {FakeEngine::kEosToken};
+  context->grammars = std::make_shared<GrammarStore>(*tokenizer_, context->eos_token_ids);
   service_.set_ready(std::move(context));
 }
 
 std::string ServerTest::chat_body(std::string_view fields) {
-  return R"({"messages":[{"role":"user","content":"hi"}])" +
+  return R"({"enable_thinking":false,"messages":[{"role":"user","content":"hi"}])" +
          std::string(fields.empty() ? "" : ",") + std::string(fields) + "}";
 }
 

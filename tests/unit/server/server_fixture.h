@@ -27,6 +27,7 @@ class ServerTest : public ::testing::Test {
   // Starts the server with options_; ready unless told otherwise.
   void start(bool ready = true);
   void set_ready();
+  void set_ready_with(Engine& engine, int64_t max_model_len);
 
   // The whole life of one request on a connection of its own.
   RawResponse request(std::string_view method, std::string_view path, std::string_view body = "",

@@ -107,6 +107,30 @@ TEST_F(ServerFramingTest, AnAnswerIsStillSentWhenTheClientHasFinishedSending) {
   EXPECT_EQ(client.read_response().status, 200);
 }
 
+// A client that sends no more may be one that has left, and cannot be told from it.
+TEST_F(ServerFramingTest, AHalfClosedConnectionAbortsAGeneration) {
+  max_repeats_ = 100'000;
+  start();
+  RawClient client(server_->port());
+  client.send(http_request("POST", "/v1/chat/completions", chat_body(R"("stream":true)")));
+  EXPECT_NE(client.read_until("data: "), "");
+  client.shutdown_write();
+  EXPECT_TRUE(client.closed_within(std::chrono::seconds(5)));
+  EXPECT_TRUE(engine_->wait([&] { return engine_->num_aborted() == 1; }));
+}
+
+TEST_F(ServerFramingTest, AnErrorIsStillSentWhenTheClientHasFinishedSending) {
+  start();
+  RawClient client(server_->port());
+  client.send("GET /health");
+  client.shutdown_write();
+  EXPECT_TRUE(client.closed_within(std::chrono::seconds(5)));
+  RawClient junk(server_->port());
+  junk.send("junk\r\n\r\n");
+  junk.shutdown_write();
+  EXPECT_EQ(junk.read_response().status, 400);
+}
+
 TEST_F(ServerFramingTest, RefusesWhatIsNotHttpAndLivesOn) {
   start();
   const std::pair<std::string, int> cases[] = {

@@ -22,6 +22,15 @@ TEST_F(ServerRoutesTest, AnswersTheSmallEndpoints) {
   const RawResponse unknown = request("GET", "/v1/models/some/other");
   EXPECT_EQ(unknown.status, 404);
   EXPECT_EQ(error_code_of(unknown), "model_not_found");
+  EXPECT_EQ(request("GET", "/ping").status, 200);
+  EXPECT_EQ(request("HEAD", "/ping").status, 200);
+  EXPECT_EQ(request("GET", "/get_model_info").body,
+            R"({"model_path":"tiny","tokenizer_path":"tiny","is_generation":true,)"
+            R"("max_model_len":100000})");
+  const auto info = json::parse(request("GET", "/get_server_info").body);
+  ASSERT_TRUE(info);
+  EXPECT_EQ(info->at("version").get_string(), "9.9.9");
+  EXPECT_EQ(info->at("num_running_requests").to_number<int64_t>(), 0);
   const RawResponse tokens = request("POST", "/tokenize", R"({"prompt":"hello"})");
   EXPECT_EQ(tokens.status, 200);
   EXPECT_EQ(request("POST", "/detokenize", tokens.body).body, R"({"prompt":"hello"})");
@@ -40,6 +49,7 @@ TEST_F(ServerRoutesTest, SaysWhatIsWrongWithARequest) {
   const RawResponse media =
       request("POST", "/v1/completions", "", "Content-Type: text/plain\r\nContent-Length: 0\r\n");
   EXPECT_EQ(media.status, 415);
+  EXPECT_EQ(request("POST", "/v1/completions", "{}", "Content-Type: Text/HTML\r\n").status, 415);
   EXPECT_EQ(request("POST", "/v1/completions", "{}", "Content-Encoding: gzip\r\n").status, 415);
   EXPECT_EQ(request("POST", "/v1/completions", "", "Content-Length: 0\r\n").status, 400);
   const RawResponse invalid = chat(R"("top_p":1.1)");
@@ -60,7 +70,8 @@ TEST_F(ServerRoutesTest, AnswersWhileLoading) {
   start(false);
   EXPECT_EQ(request("GET", "/version").status, 200);
   EXPECT_EQ(request("GET", "/metrics").status, 200);
-  for (const char* path : {"/health", "/v1/models"}) {
+  for (const char* path :
+       {"/health", "/ping", "/v1/models", "/get_model_info", "/get_server_info"}) {
     const RawResponse response = request("GET", path);
     EXPECT_EQ(response.status, 503) << path;
     EXPECT_TRUE(response.headers.contains("retry-after"));
@@ -89,6 +100,10 @@ TEST_F(ServerRoutesTest, AsksForAKey) {
   EXPECT_EQ(with("Bearer "), 401);
   EXPECT_EQ(with("first"), 401);
   EXPECT_EQ(with("Basic first"), 401);
+  EXPECT_EQ(request("POST", "/v1/chat/completions", chat_body(), "x-api-key: second\r\n").status,
+            200);
+  EXPECT_EQ(request("POST", "/v1/chat/completions", chat_body(), "x-api-key: wrong\r\n").status,
+            401);
   EXPECT_EQ(with("Bearer first"), 200);
   EXPECT_EQ(with("bearer second"), 200);
   EXPECT_EQ(request("GET", "/v1/nowhere").status, 401);
@@ -122,6 +137,8 @@ TEST_F(ServerRoutesTest, LetsOtherOriginsIn) {
                                          "Origin: http://page\r\nAuthorization: Bearer k\r\n");
     EXPECT_EQ(response.status, 200);
     EXPECT_EQ(response.headers.at("access-control-allow-origin"), "*");
+    EXPECT_NE(response.headers.at("access-control-expose-headers").find("X-Request-Id"),
+              std::string::npos);
   }
   const RawResponse refused = request("GET", "/v1/models", "", "Origin: http://page\r\n");
   EXPECT_EQ(refused.status, 401);

@@ -1,0 +1,150 @@
+// The real engine behind the real server, over a runner that fails when it is told to: a request
+// that breaks the engine's step gets its 500, and every later one is served.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <new>
+#include <stdexcept>
+
+#include "engine/threaded_engine.h"
+#include "server_fixture.h"
+
+namespace deltaserve {
+namespace {
+
+constexpr int32_t kVocab = 8192;
+constexpr int32_t kWord = 300;  // the token that every row gives
+
+struct Faults {
+  enum Kind : uint8_t { kNone, kException, kOutOfMemory, kForeign, kNonFinite };
+  std::atomic<Kind> kind = kNone;
+  std::atomic<int> steps_before = 0;  // of the runner, until it fails
+};
+
+class FaultyRunner : public ModelRunner {
+ public:
+  explicit FaultyRunner(Faults& faults) : faults_(&faults) {}
+
+  void run(const Batch& /*batch*/, std::span<const SamplingRow> rows,
+           std::span<SampledToken> sampled) override {
+    const bool failing = faults_->kind != Faults::kNone && faults_->steps_before-- <= 0;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      sampled[i].token = kWord;
+      sampled[i].finite = !(failing && faults_->kind == Faults::kNonFinite);
+    }
+    if (failing) {
+      fail();
+    }
+  }
+
+ private:
+  void fail() const {
+    switch (faults_->kind) {
+      case Faults::kException:
+        throw std::runtime_error("the device is on fire");
+      case Faults::kOutOfMemory:
+        throw std::bad_alloc();
+      case Faults::kForeign:
+        throw 42;
+      case Faults::kNonFinite:
+      case Faults::kNone:
+        return;
+    }
+  }
+
+  Faults* faults_;
+};
+
+class ServerEngineTest : public ServerTest {
+ protected:
+  ~ServerEngineTest() override {
+    if (server_) {
+      server_->stop(0.0);
+    }
+    if (real_engine_) {
+      real_engine_->stop(0.0);
+    }
+  }
+
+  void start_real() {
+    start(false);
+    ThreadedEngineOptions options;
+    options.core = {.num_blocks = 64,
+                    .num_state_slots = 8,
+                    .vocab_size = kVocab,
+                    .scheduler = {.max_num_seqs = 8, .max_num_batched_tokens = 256}};
+    options.limits = {.max_model_len = 1024, .vocab_size = kVocab, .max_choices = 64};
+    options.max_queue_len = 64;
+    real_engine_ =
+        std::make_unique<ThreadedEngine>(options, std::make_unique<FaultyRunner>(faults_));
+    real_engine_->start(server_->output_sink());
+    set_ready_with(*real_engine_, 1024);
+  }
+
+  void expect_served() const {
+    const RawResponse response = chat(R"("max_tokens":5)");
+    ASSERT_EQ(response.status, 200) << response.body;
+    const auto body = json::parse(response.body);
+    EXPECT_EQ(body->at("usage").at("completion_tokens").to_number<int64_t>(), 5);
+  }
+
+  Faults faults_;
+  std::unique_ptr<ThreadedEngine> real_engine_;
+};
+
+TEST_F(ServerEngineTest, AFailedStepIsA500AndTheNextRequestIsServed) {
+  start_real();
+  for (const auto kind :
+       {Faults::kException, Faults::kOutOfMemory, Faults::kForeign, Faults::kNonFinite}) {
+    for (const int steps_before : {0, 2}) {
+      for (const char* fields : {R"("max_tokens":5)", R"("max_tokens":5,"n":2)"}) {
+        faults_.steps_before = steps_before;
+        faults_.kind = kind;
+        const RawResponse response = chat(fields);
+        faults_.kind = Faults::kNone;
+        EXPECT_EQ(response.status, 500) << response.body;
+        EXPECT_EQ(response.headers.at("content-type"), "application/json");
+        EXPECT_NE(response.body.find(R"("type":"server_error")"), std::string::npos);
+        expect_served();
+      }
+    }
+  }
+  EXPECT_EQ(request("GET", "/health").status, 200);
+  EXPECT_EQ(real_engine_->stats().kv_cache_usage, 0.0);
+}
+
+TEST_F(ServerEngineTest, AStreamThatFailsBeforeItsFirstTokenIsAStatus) {
+  start_real();
+  faults_.kind = Faults::kException;
+  const RawResponse response = chat(R"("max_tokens":5,"stream":true)");
+  faults_.kind = Faults::kNone;
+  EXPECT_EQ(response.status, 500);
+  EXPECT_EQ(response.headers.at("content-type"), "application/json");
+  expect_served();
+}
+
+TEST_F(ServerEngineTest, AStreamThatFailsLaterEndsWithAnError) {
+  start_real();
+  faults_.steps_before = 3;
+  faults_.kind = Faults::kException;
+  const RawResponse response = chat(R"("max_tokens":50,"stream":true)");
+  faults_.kind = Faults::kNone;
+  EXPECT_EQ(response.status, 200);
+  EXPECT_NE(response.body.find("data: {\"error\":{"), std::string::npos);
+  EXPECT_TRUE(response.body.ends_with("data: [DONE]\n\n"));
+  expect_served();
+}
+
+TEST_F(ServerEngineTest, ConnectionsOutliveTheFailures) {
+  start_real();
+  RawClient client(server_->port());
+  for (int i = 0; i < 20; ++i) {
+    faults_.steps_before = 0;
+    faults_.kind = i % 2 == 0 ? Faults::kException : Faults::kNone;
+    client.send(http_request("POST", "/v1/chat/completions", chat_body(R"("max_tokens":3)")));
+    EXPECT_EQ(client.read_response().status, i % 2 == 0 ? 500 : 200);
+  }
+}
+
+}  // namespace
+}  // namespace deltaserve
