@@ -230,8 +230,8 @@ def target(request, tmp_path_factory):
 def keyed(tmp_path_factory):
     """A small server with keys and comment lines in quiet streams."""
     started = Server(tmp_path_factory.mktemp("keyed"), "--api-key", "first", "--api-key", "second",
-                     "--sse-keep-alive", "0.1", "--max-num-seqs", "6",
-                     "--kv-cache-memory-bytes", "32MiB", name="llm", max_model_len=16384)
+                     "--sse-keep-alive", "0.1", "--max-num-seqs", "24",
+                     "--kv-cache-memory-bytes", "16MiB", name="llm")
     yield Api(started.url)
     started.stop()
 

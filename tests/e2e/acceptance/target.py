@@ -120,7 +120,7 @@ class Answer:
         choices = [(c["index"], c["finish_reason"], self.text(c["index"]),
                     self.reasoning(c["index"]),
                     [(k["function"]["name"], k["function"]["arguments"])
-                     for k in self.calls(c["index"])], c.get("logprobs"))
+                     for k in self.calls(c["index"])], (c.get("logprobs") or {}).get("content"))
                    for c in sorted(self.body["choices"], key=lambda c: c["index"])]
         return choices, self.usage and {k: self.usage[k] for k in
                                         ("prompt_tokens", "completion_tokens", "total_tokens")}
@@ -239,7 +239,7 @@ def fold_choice(folded, choice):
     message = folded["message"]
     folded["finish_reason"] = choice["finish_reason"] or folded["finish_reason"]
     if choice.get("logprobs"):
-        folded["logprobs"] = folded["logprobs"] or {"content": [], "refusal": None}
+        folded["logprobs"] = folded["logprobs"] or {"content": []}
         folded["logprobs"]["content"] += choice["logprobs"]["content"] or []
     delta = choice["delta"]
     for name in ("content", "reasoning_content", "reasoning"):

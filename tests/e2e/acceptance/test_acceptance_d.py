@@ -95,7 +95,7 @@ def long_prompts():
     """A short and a long prompt of which no other test asks."""
     def text(words):
         return " ".join(f"{word}{i}" for i in range(words // 2) for word in ("river", "stone"))
-    return [text(60), text(500)]
+    return [text(90), text(720)]
 
 
 @check("d06")

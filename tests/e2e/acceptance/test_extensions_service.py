@@ -145,7 +145,7 @@ def test_keys(keyed):
     assert 200 <= preflight.status_code < 300
 
 
-FACTS = [("code", "BLUE_42"), ("password", "RIVER_77"), ("token", "STONE_13")]
+FACTS = [("code of Alice", "BLUE_42"), ("password of Ben", "RIVER_77"), ("token of Carol", "STONE_13")]
 FILLER = ("the a small river house light runs over under green stone and then stops bird tree "
           "walks slowly").split()
 
@@ -157,9 +157,9 @@ def haystack(request):
     count = 8200 if request.config.getoption("--long") else 2700
     sentences = [" ".join(words.choice(FILLER) for _ in range(9)).capitalize() + "."
                  for _ in range(count)]
-    for place, (kind, value) in zip((0.9, 0.5, 0.1), FACTS):
-        sentences.insert(int(count * place), f"The secret {kind} is {value}.")
-    return " ".join(sentences)
+    for place, (key, value) in zip((0.9, 0.5, 0.1), FACTS):
+        sentences.insert(int(count * place), f"The {key} is {value}.")
+    return "\n\n".join(" ".join(sentences[i:i + 8]) for i in range(0, count, 8))
 
 
 @extension("E49")
@@ -167,8 +167,8 @@ def haystack(request):
 def test_needles_in_a_long_context(target, off, haystack):
     fields = {"temperature": 0, "max_tokens": 40, **off}
     answers = []
-    for kind, value in FACTS:
-        question = f"{haystack}\n\nWhat is the secret {kind}?"
+    for key, value in FACTS:
+        question = f"{haystack}\n\nWhat is the {key}?"
         answers.append(target.chat(question, **fields))
         assert value in answers[-1].text()
     again = target.chat(question, **fields)

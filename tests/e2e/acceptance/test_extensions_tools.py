@@ -17,9 +17,9 @@ PAIRS = ["What is the weather in Paris and Rome?", "What is the weather in Paris
 @pytest.mark.parametrize("question, city", WEATHER)
 @pytest.mark.parametrize("thinking", [False, True])
 def test_tool_choice_none(target, switch, question, city, thinking):
-    whole, streamed = target.both(question, tools=[weather_tool()], tool_choice="none", **GREEDY,
-                                  **switch(thinking))
-    assert not whole.check().calls() and whole.finish() == "stop"
+    whole, streamed = target.both(question, tools=[weather_tool()], tool_choice="none",
+                                  temperature=0, max_tokens=100, **switch(thinking))
+    assert not whole.check().calls() and whole.finish() in ("stop", "length")
     assert not any(tag in whole.text() for tag in TAGS)
     assert whole.meaning() == streamed.meaning()
 
@@ -103,7 +103,7 @@ def test_forms_of_content(target, role, fields):
 
 @extension("E36")
 @pytest.mark.parametrize("fields", [{"content": None}, {}, {"content": 3}, {"content": {}},
-                                    {"content": [None]}, {"content": ["x"]},
+                                    {"content": [None]}, {"content": [7]},
                                     {"content": [{"type": "nope"}]}])
 def test_refused_forms_of_content(target, lives, fields):
     error = error_of(target.ask(user("hi") + [{"role": "user", **fields}]), 400)

@@ -126,7 +126,7 @@ def test_streams_have_no_pings_by_default(target):
 def test_pings_are_comments(keyed):
     """A server with --sse-keep-alive, while a long prompt is read."""
     headers = {"Authorization": "Bearer first"}
-    body = {"messages": user(long_text(2500, 2)), "max_tokens": 3, "stream": True}
+    body = {"messages": user(long_text(1500, 2)), "max_tokens": 3, "stream": True}
     lines = [line for line in keyed.post(CHAT, body, headers=headers).text.split("\n") if line]
     pings = [line for line in lines if line.startswith(":")]
     assert pings and all(line.startswith((":", "data: {", "data: [DONE]")) for line in lines)
@@ -199,18 +199,17 @@ def test_many_choices_leave_the_server_serving(target, lives, n):
 @fault("F78")
 @pytest.mark.local
 def test_more_than_the_memory_holds(keyed):
-    """A small server: what can never fit is refused, what does not fit now waits."""
+    """A small server: what does not fit now waits, what can never fit is refused."""
     headers = {"Authorization": "Bearer first"}
 
     def ask(i):
-        body = {"messages": user(long_text(300, i)), "n": 1 + i % 4, "ignore_eos": True,
-                "max_tokens": 700, "stream": i % 2 == 0}
+        body = {"messages": user(long_text(250, i)), "n": 1 + i % 4, "ignore_eos": True,
+                "max_tokens": 150, "stream": i % 2 == 0}
         return keyed.post(CHAT, body, headers=headers)
-    with concurrent.futures.ThreadPoolExecutor(12) as pool:
-        responses = list(pool.map(ask, range(12)))
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        responses = list(pool.map(ask, range(8)))
     assert {response.status_code for response in responses} == {200}
     for response in responses[1::2]:
         assert all(c["finish_reason"] == "length" for c in response.json()["choices"])
-    body = {"messages": user("hi"), "max_tokens": 16000, "n": 128}
-    error_of(keyed.post(CHAT, body, headers=headers), 400)
+    error_of(keyed.post(CHAT, {"messages": user("hi"), "max_tokens": 9000}, headers=headers), 400)
     assert keyed.post(CHAT, {"messages": user("hi")}, headers=headers).status_code == 200

@@ -56,18 +56,18 @@ def test_the_template_decides_whether_a_thought_is_open(tmp_path, opener, messag
 @pytest.mark.parametrize("question, city", WEATHER)
 @pytest.mark.parametrize("thinking", [False, True])
 def test_no_calls_where_they_are_forbidden(target, switch, question, city, thinking):
-    answer = accepted(target, question, tools=[weather_tool()], tool_choice="none", max_tokens=400,
+    answer = accepted(target, question, tools=[weather_tool()], tool_choice="none", max_tokens=100,
                       **switch(thinking))
     assert not answer.calls() and not any(tag in answer.text() for tag in TAGS)
     history = weather_turn("sunny, 17 degrees") + [{"role": "assistant", "content": "Sunny."}]
     answer = accepted(target, history + user(question), tools=[weather_tool()], tool_choice="none",
-                      max_tokens=400, **switch(thinking))
+                      max_tokens=100, **switch(thinking))
     assert not answer.calls() and not any(tag in answer.text() for tag in TAGS)
 
 
 @fault("F42")
 @model
-@pytest.mark.parametrize("name", ["cal.list-events", "mcp__a-b__c", "get_weather", "A1-_."])
+@pytest.mark.parametrize("name", ["cal.list-events", "mcp__a-b__c", "get_weather", "Get-weather_2.now"])
 def test_names_of_tools(target, off, name):
     tools = [tool(name, {"city": {"type": "string"}}, ["city"], "Get the weather")]
     accepted(target, "hi", tools=tools, **off)
