@@ -47,7 +47,7 @@ def function_name(g):
         return snake(parts) + g.pick(["_v2", "_tool", "_api", str(g.int(1, 9))]), verb, noun
     if g.chance(0.5):
         owner = g.pick([words.made_up(g, 1), g.pick(words.NOUNS)[:g.int(2, 5)], g.pick(words.NOUNS)])
-        style = g.pick(["{o}.{v}-{n}", "{o}.{v}-{n}", "{o}-{v}_{n}", "mcp__{o}-{o2}__{v}", "mcp__{o}-{o2}__{v}-{n}", "mcp__{o}_{o2}__{v}{N}", "{o}.{v}.{n}", "{o}/{v}", "{o}:{v}_{n}", "{o}__{v}_{n}", "mcp__{a}-{b}__{c}", "{a}.{b}-{c}"])
+        style = g.pick(["{o}.{v}-{n}", "{o}.{v}-{n}", "{o}-{v}_{n}", "mcp__{o}-{o2}__{v}", "mcp__{o}-{o2}__{v}-{n}", "mcp__{o}_{o2}__{v}{N}", "{o}.{v}.{n}", "{o}__{v}_{n}", "mcp__{a}-{b}__{c}", "{a}.{b}-{c}"])
         letter = lambda: g.pick("abcdefghijklmnopqrstuvwxyz")
         return style.format(o=owner, o2=g.pick([words.made_up(g, 1), g.pick(words.NOUNS), letter()]), v=verb, n=parts[1], N=parts[1].capitalize(), a=letter(), b=letter(), c=letter()), verb, noun
     if roll < 19:
