@@ -26,10 +26,20 @@ class ByteSet {
     return (words_[byte >> 6] >> (byte & 63) & 1) != 0;
   }
   constexpr bool empty() const { return *this == ByteSet(); }
-  constexpr int count() const {
-    int sum = 0;
-    for (const uint64_t word : words_) sum += std::popcount(word);
-    return sum;
+
+  // The smallest byte of a set that is not empty.
+  constexpr uint8_t first() const {
+    size_t word = 0;
+    while (words_[word] == 0) ++word;
+    return static_cast<uint8_t>(word * 64 + static_cast<size_t>(std::countr_zero(words_[word])));
+  }
+  template <typename Visit>
+  constexpr void for_each(Visit visit) const {
+    for (size_t word = 0; word < words_.size(); ++word) {
+      for (uint64_t left = words_[word]; left != 0; left &= left - 1) {
+        visit(static_cast<uint8_t>(word * 64 + static_cast<size_t>(std::countr_zero(left))));
+      }
+    }
   }
 
   constexpr ByteSet operator|(const ByteSet& other) const {

@@ -190,28 +190,20 @@ void ExprPool::byte_classes(ExprId a, std::vector<uint8_t>& representatives,
   collect_sets(a, sets);
   std::ranges::sort(sets);
   sets.erase(std::ranges::unique(sets).begin(), sets.end());
-  class_of.fill(0);
-  uint32_t num_classes = 1;
+  std::vector<ByteSet> classes = {ByteSet::all()};
   for (const uint32_t set : sets) {
-    std::array<int32_t, 256> inside;  // new class of a class's bytes that are in the set
-    inside.fill(-1);
-    std::array<bool, 256> outside = {};
-    for (unsigned byte = 0; byte < 256; ++byte) {
-      if (!sets_[set].contains(static_cast<uint8_t>(byte))) outside[class_of[byte]] = true;
-    }
-    for (unsigned byte = 0; byte < 256; ++byte) {
-      const uint8_t old = class_of[byte];
-      if (!sets_[set].contains(static_cast<uint8_t>(byte)) || !outside[old]) continue;
-      if (inside[old] < 0) inside[old] = static_cast<int32_t>(num_classes++);
-      class_of[byte] = static_cast<uint8_t>(inside[old]);
+    const size_t before = classes.size();
+    for (size_t i = 0; i < before; ++i) {
+      const ByteSet inside = classes[i] & sets_[set];
+      if (inside.empty() || inside == classes[i]) continue;
+      classes[i] = classes[i] & ~inside;
+      classes.push_back(inside);
     }
   }
   representatives.clear();
-  std::array<bool, 256> seen = {};
-  for (unsigned byte = 0; byte < 256; ++byte) {
-    if (!std::exchange(seen[class_of[byte]], true)) {
-      representatives.push_back(static_cast<uint8_t>(byte));
-    }
+  for (size_t i = 0; i < classes.size(); ++i) {
+    representatives.push_back(classes[i].first());
+    classes[i].for_each([&](uint8_t byte) { class_of[byte] = static_cast<uint8_t>(i); });
   }
 }
 
