@@ -56,7 +56,7 @@ Result<std::optional<GrammarRule>> make_answer_grammar(const ServingContext& con
     result.after_token =
         context.tokenizer->token_to_id(control::literal(ControlToken::kThinkClose));
   }
-  rules.after_thought = prompt.output.start != OutputStart::kContent;
+  rules.after_thought = prompt.output.start == OutputStart::kReasoning;
   Result<std::shared_ptr<Grammar>> grammar = context.grammars->get(rules);
   if (!grammar) {
     if (grammar.error().param.empty() && rule) grammar.error().param = rule->param;

@@ -111,6 +111,23 @@ def test_unknown_fields_inside_are_ignored(target):
     target.chat(messages, tools=[{"type": "function", "function": function, "y": 3}], max_tokens=4)
 
 
+@extension("E07")
+@pytest.mark.parametrize("fields", [
+    dict.fromkeys(["max_tokens", "stop", "n", "seed", "temperature", "stream", "tools", "top_p",
+                   "logit_bias", "logprobs", "top_logprobs", "user", "response_format",
+                   "tool_choice", "stream_options", "chat_template_kwargs", "reasoning_effort"]),
+    {"tools": []}, {"tools": [], "tool_choice": "auto"}, {"tool_choice": "none"},
+    {"parallel_tool_calls": True}, {"response_format": {"type": "text"}}, {"logit_bias": {}},
+])
+def test_null_and_empty_are_absent(target, fields):
+    plain = target.chat("hi", temperature=0, max_tokens=30)
+    answer = target.chat("hi", **{"temperature": 0, "max_tokens": 30,
+                                  **{k: v for k, v in fields.items() if v is not None}})
+    assert answer.meaning() == plain.meaning()
+    body = {"model": target.model, "messages": HI, **fields, "max_tokens": 3}
+    assert target.post(CHAT, body).status_code == 200
+
+
 @extension("E08")
 @pytest.mark.parametrize("stream", [False, True])
 def test_overflow(target, lives, stream):

@@ -117,6 +117,16 @@ def test_logprobs(target, off, question, temperature):
             assert set(top) == {"token", "logprob", "bytes"}
 
 
+@extension("E17")
+@pytest.mark.parametrize("thinking", [False, True])
+def test_logprobs_of_calls_and_thoughts(target, switch, thinking):
+    """One entry a token, tags and all; no entry has bytes that the answer does not show."""
+    whole, streamed = target.both(WEATHER[0][0], tools=[weather_tool()], logprobs=True,
+                                  temperature=0, max_tokens=200, **switch(thinking))
+    assert whole.meaning() == streamed.meaning() and whole.calls()
+    assert len(whole.choice()["logprobs"]["content"]) == whole.token_count()
+
+
 @extension("E18")
 def test_bounds_of_logprobs(target, lives):
     error_of(target.ask("hi", top_logprobs=3), 400, param="top_logprobs")

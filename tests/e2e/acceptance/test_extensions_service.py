@@ -154,7 +154,7 @@ FILLER = ("the a small river house light runs over under green stone and then st
 def haystack(request):
     """Filler with facts at 10, 50 and 90 % of it."""
     words = random.Random(5)
-    count = 8200 if request.config.getoption("--long") else 2700
+    count = 7400 if request.config.getoption("--long") else 2400
     sentences = [" ".join(words.choice(FILLER) for _ in range(9)).capitalize() + "."
                  for _ in range(count)]
     for place, (key, value) in zip((0.9, 0.5, 0.1), FACTS):

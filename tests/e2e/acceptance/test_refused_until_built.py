@@ -1,7 +1,6 @@
-"""Images, structured output and forced tool calls are not built yet. These tests assert that each
-such request gets the documented refusal, a 400 that names the field, streamed or not, and that the
-server lives on. Their kinds count as not passed. When a part is built, its tests move to the other
-files and assert the check itself."""
+"""Images are not built yet. These tests assert that each such request gets the documented refusal,
+a 400 that names the field, streamed or not, and that the server lives on. Their kinds count as not
+passed. When they are built, their tests move to the other files and assert the check itself."""
 
 import base64
 import struct
@@ -9,7 +8,6 @@ import zlib
 
 import pytest
 
-from acceptance.prompts import tool, weather_tool
 from acceptance.target import error_of, user
 
 pytestmark = pytest.mark.refused
@@ -90,70 +88,3 @@ def test_f53_image_in_a_tool_result(target):
 @fault("F72")
 def test_f72_large_data_url(target):
     refused(target, user([TEXT, image(data_url(b"x" * 3_700_000))]), "messages[0].content[1]")
-
-
-PERSON = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
-          "required": ["name", "age"], "additionalProperties": False}
-
-
-def schema(value):
-    return {"type": "json_schema",
-            "json_schema": {"name": "person", "schema": value, "strict": True}}
-
-
-@check("t8")
-@extension("E27")
-@pytest.mark.parametrize("thinking", [True, False])
-def test_t8_json_object(target, switch, thinking):
-    refused(target, "Give me a JSON object with name Alice and age 30.", "response_format",
-            response_format={"type": "json_object"}, **switch(thinking))
-
-
-@check("t9")
-@extension("E28")
-@fault("F15")
-@pytest.mark.parametrize("thinking", [True, False])
-def test_t9_json_schema(target, switch, thinking):
-    refused(target, "A person called Alice who is 30, as JSON.", "response_format",
-            response_format=schema(PERSON), **switch(thinking))
-
-
-def deep_schema():
-    value = {"type": "string"}
-    for _ in range(60):
-        value = {"type": "array", "items": value}
-    return value
-
-
-@extension("E29")
-@pytest.mark.parametrize("value", [{"type": "strng"}, {"$ref": "#/$defs/none"}, deep_schema()])
-def test_e29_bad_schemas(target, value):
-    refused(target, "hi", "response_format", response_format=schema(value))
-
-
-@extension("E29")
-def test_e29_schema_deeper_than_any_body(target):
-    body = b'{"messages":[],"response_format":{"type":"json_schema","json_schema":{"name":"x",' + \
-        b'"schema":' + b'{"items":' * 2000 + b"{}" + b"}" * 2003
-    response = target.http.post("/v1/chat/completions", content=body,
-                                headers={"Content-Type": "application/json"})
-    error_of(response, 400)
-
-
-@extension("E31")
-@fault("F39")
-@pytest.mark.parametrize("thinking", [True, False])
-def test_e31_required_tool_call(target, switch, thinking):
-    refused(target, "Hello!", "tool_choice", tools=[weather_tool()], tool_choice="required",
-            **switch(thinking))
-
-
-@extension("E32")
-@fault("F39")
-@pytest.mark.parametrize("name", ["get_weather", "unknown"])
-@pytest.mark.parametrize("thinking", [True, False])
-def test_e32_named_tool_call(target, switch, name, thinking):
-    choice = {"type": "function", "function": {"name": name}}
-    refused(target, "Hello!", "tool_choice", tools=[weather_tool(), tool("other", {})],
-            tool_choice=choice, **switch(thinking))
-    refused(target, "Hello!", "tool_choice", tool_choice=choice)
