@@ -30,7 +30,8 @@ Result<std::string> text_of_part(const json::Value& part, const std::string& pat
   }
   FieldReader fields(part.get_object(), path);
   const std::string type = fields.string("type").value_or("");
-  const std::optional<std::string> text = fields.string("text");
+  const std::string key = type == "refusal" ? "refusal" : "text";
+  const std::optional<std::string> text = fields.string(key);
   if (std::ranges::find(kMediaParts, type) != kMediaParts.end()) {
     const bool image = type.find("image") != std::string::npos;
     return invalid(fmt::format("'{}' has type '{}': {} are not supported by this version.", path,
@@ -40,11 +41,11 @@ Result<std::string> text_of_part(const json::Value& part, const std::string& pat
   if (!fields.ok()) {
     return std::unexpected(fields.error());
   }
-  if (type != "text" && type != "input_text" && type != "output_text") {
+  if (type != "text" && type != "input_text" && type != "output_text" && type != "refusal") {
     return invalid(fmt::format("'{}.type' must be 'text', got '{}'.", path, type), path + ".type");
   }
   if (!text) {
-    return invalid(fmt::format("'{}.text' is missing.", path), path + ".text");
+    return invalid(fmt::format("'{}.{}' is missing.", path, key), path + "." + key);
   }
   return *text;
 }

@@ -186,6 +186,15 @@ int32_t read_priority(FieldReader& fields) {
 }
 
 void refuse_unsupported_fields(FieldReader& fields) {
+  constexpr std::string_view kUnsupported[] = {"chat_template", "bad_words", "allowed_token_ids",
+                                               "truncate_prompt_tokens", "logits_processors"};
+  for (const std::string_view key : kUnsupported) {
+    const json::Value* value = fields.value(key);
+    const bool empty = value == nullptr || (value->is_array() && value->get_array().empty());
+    if (!empty) {
+      fields.refuse(key, fmt::format("'{}' is not supported.", key));
+    }
+  }
   if (fields.boolean("use_beam_search", false)) {
     fields.refuse("use_beam_search", "Beam search is not supported.");
   }

@@ -11,7 +11,7 @@ struct Usage {
   int64_t prompt_tokens = 0;  // of all prompts, each counted once whatever `n` is
   int64_t completion_tokens = 0;
   int64_t reasoning_tokens = 0;  // of those, the thoughts' own, without tags
-  int64_t cached_tokens = 0;  // prompt tokens found in the prefix cache
+  int64_t cached_tokens = 0;     // prompt tokens found in the prefix cache
 };
 
 // The `usage` object.

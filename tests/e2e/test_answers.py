@@ -1,5 +1,7 @@
 """What the bundled model says, for the checks that need an answer with a meaning."""
 
+import json
+
 import pytest
 
 from conftest import joined
@@ -20,8 +22,9 @@ def test_thinking_off(api, switch):
 
 
 def test_thinking_is_on_by_default(api):
-    text = api.text("What is 2 + 2?", max_tokens=600, temperature=0)
-    assert "</think>" in text and "4" in text.split("</think>")[-1]
+    message = api.chat("What is 2 + 2?", max_tokens=600, temperature=0).json()["choices"][0]["message"]
+    assert message["reasoning_content"] and message["reasoning"] == message["reasoning_content"]
+    assert "4" in message["content"] and "think>" not in json.dumps(message)
 
 
 def test_answers_end_by_themselves(api):

@@ -87,7 +87,8 @@ def test_stop_strings_and_token_ids(api):
 
 def test_logprobs(api):
     fields = {"temperature": 0, "max_tokens": 12, "ignore_eos": True, "logprobs": True,
-              "top_logprobs": 5, "skip_special_tokens": False}
+              "top_logprobs": 5, "skip_special_tokens": False,
+              "chat_template_kwargs": {"enable_thinking": False}}
     choice = api.chat(**fields).json()["choices"][0]
     entries = choice["logprobs"]["content"]
     assert len(entries) == 12

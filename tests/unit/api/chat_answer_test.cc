@@ -214,6 +214,35 @@ TEST_F(ChatAnswerTest, ChoicesHaveParsersOfTheirOwn) {
   EXPECT_TRUE(second.calls.empty());
 }
 
+TEST_F(ChatAnswerTest, TheServersOwnMessagesAreAccepted) {
+  const std::string texts[] = {
+      "because</think>\n\nText. \n" + call("/a \"b\"\n") + call("/c"),
+      "because</think>\n\n" + call("/a"),
+      "because</think>\n\nText.",
+      "because",
+  };
+  for (const std::string& text : texts) {
+    for (const FinishReason reason : {FinishReason::kStop, FinishReason::kLength}) {
+      const Answer answer = run_chat(with_tools(kOn), steps(with_eos(text), reason));
+      const json::Value& message = answer.body.at("choices").at(0).at("message");
+      json::Array messages = {json::Object{{"role", "user"}, {"content", "q"}}, message};
+      messages.push_back(json::Object{{"role", "tool"}, {"tool_call_id", "x"}, {"content", "r"}});
+      const std::string prompt =
+          prompt_of(json::serialize(json::Object{{"messages", std::move(messages)}}));
+      const std::string turn = "<think>\n" + text;
+      const std::string shown = turn.substr(0, turn.find("</think>"));
+      EXPECT_NE(prompt.find(shown), std::string::npos) << prompt;
+      const json::Value* calls = message.as_object().if_contains("tool_calls");
+      size_t num_calls = 0;
+      for (size_t at = 0; (at = prompt.find("<function=mcp__a-b.read>", at)) != std::string::npos;
+           ++at) {
+        ++num_calls;
+      }
+      EXPECT_EQ(num_calls, calls == nullptr ? 0 : calls->as_array().size());
+    }
+  }
+}
+
 TEST_F(ChatAnswerTest, ParsersCanBeChosenByTheOperator) {
   const std::string json_call = "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>";
   context_->chat.tool_calls = ToolCallFormat::kJson;

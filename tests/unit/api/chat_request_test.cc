@@ -68,6 +68,8 @@ TEST_F(ChatRequestTest, RendersPlainAndPartsAlike) {
   EXPECT_EQ(prompt_of(messages(R"({"role":"user","content":[{"type":"text","text":"a"},
                                    {"type":"text","text":"b"}]})")),
             plain);
+  EXPECT_EQ(prompt_of(messages(R"({"role":"user","content":[{"type":"refusal","refusal":"ab"}]})")),
+            plain);
 }
 
 TEST_F(ChatRequestTest, DeveloperIsSystemAndLeadingOnesAreMerged) {
@@ -175,8 +177,7 @@ TEST_F(ChatRequestTest, ToolsReachThePromptUnlessTheChoiceIsNone) {
             std::string::npos);
   EXPECT_EQ(prompt_of(messages(kUser, tools + R"(,"tool_choice":"none")")).find("cal.list"),
             std::string::npos);
-  for (const char* choice :
-       {R"({"type":"function","function":{"name":"f"}})", R"("odd")", "1"}) {
+  for (const char* choice : {R"({"type":"function","function":{"name":"f"}})", R"("odd")", "1"}) {
     EXPECT_EQ(chat_error(messages(kUser, tools + ",\"tool_choice\":" + choice)).param,
               "tool_choice");
   }

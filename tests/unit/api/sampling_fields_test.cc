@@ -60,6 +60,11 @@ TEST_F(SamplingFieldsTest, RefusesWhatIsOutOfRangeOrOfTheWrongType) {
       {R"("priority":"x")", "priority"},
       {R"("guided_json":7)", "guided_json"},
       {R"("use_beam_search":true)", "use_beam_search"},
+      {R"("chat_template":"x")", "chat_template"},
+      {R"("bad_words":["a"])", "bad_words"},
+      {R"("allowed_token_ids":[1])", "allowed_token_ids"},
+      {R"("truncate_prompt_tokens":9)", "truncate_prompt_tokens"},
+      {R"("logits_processors":["x"])", "logits_processors"},
       {R"("prompt_logprobs":1)", "prompt_logprobs"},
   };
   for (const BadField& bad : cases) {
@@ -131,6 +136,20 @@ TEST_F(SamplingFieldsTest, GenerationConfigGivesDefaultsAndRequestsOverrideThem)
   EXPECT_EQ(request.sampling.num_logprobs, 4);
   EXPECT_EQ(request.sampling.max_tokens, 9);
   EXPECT_EQ(request.eos_token_ids, context_->eos_token_ids);
+}
+
+TEST_F(SamplingFieldsTest, ACheckpointThatDoesNotSampleIsGreedyByDefault) {
+  context_->generation_config.do_sample = false;
+  const auto plain = service_.chat(chat(""));
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->job.requests[0].sampling.temperature, 0.0F);
+  const auto asked = service_.chat(chat(R"("temperature":0.5)"));
+  ASSERT_TRUE(asked);
+  EXPECT_EQ(asked->job.requests[0].sampling.temperature, 0.5F);
+}
+
+TEST_F(SamplingFieldsTest, EmptyListsOfUnsupportedFieldsAreNothing) {
+  EXPECT_TRUE(service_.chat(chat(R"("bad_words":[],"logits_processors":null)")));
 }
 
 TEST_F(SamplingFieldsTest, MaxTokensFillsTheContextAndNeverExceedsIt) {

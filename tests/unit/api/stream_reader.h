@@ -29,9 +29,9 @@ struct StreamedChoice {
 };
 
 // Fails the test unless: the role comes in the first delta and never again; both names of the
-// thought agree; a call begins with index, id, type, name and empty arguments and goes on with index
-// and arguments alone; indices count from 0; the finish reason has a chunk of its own, comes once
-// and last.
+// thought agree; a call begins with index, id, type, name and empty arguments and goes on with
+// index and arguments alone; indices count from 0; the finish reason has a chunk of its own, comes
+// once and last.
 StreamedChoice read_choice(const std::vector<json::Object>& chunks, int64_t index);
 
 // Fails the test unless `message` of a whole answer says the same. Calls that were cut are left out
