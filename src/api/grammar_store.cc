@@ -74,7 +74,7 @@ Result<std::shared_ptr<Grammar>> GrammarStore::compile(const AnswerRules& rules)
       if (!calls) return std::unexpected(calls.error());
       choices.push_back(*calls);
     }
-    const ExprId root = pool.alt(std::move(choices));
+    const ExprId root = pool.alt(choices);
     return Grammar::make(std::move(pool), root, vocabulary_);
   } catch (const GrammarTooComplex&) {
     return invalid("The grammar is too large.");

@@ -39,7 +39,7 @@ class ToolCallCompiler {
     }
     const ExprId call =
         pool_.concat(pool_.literal(std::string_view(&control::kToolCallOpen, 1)),
-                     pool_.concat(pool_.alt(std::move(calls)),
+                     pool_.concat(pool_.alt(calls),
                                   pool_.literal(std::string_view(&control::kToolCallClose, 1))));
     const int32_t more = rules_.parallel ? kMaxCalls - 1 : 0;
     const ExprId all =
@@ -56,8 +56,9 @@ class ToolCallCompiler {
   ExprId without(ExprId character, const std::vector<std::string_view>& parts) {
     const ExprId any = pool_.repeat(character, 0, kMany);
     std::vector<ExprId> found;
+    found.reserve(parts.size());
     for (const std::string_view part : parts) found.push_back(pool_.literal(part));
-    const ExprId with = pool_.concat(any, pool_.concat(pool_.alt(std::move(found)), any));
+    const ExprId with = pool_.concat(any, pool_.concat(pool_.alt(found), any));
     return pool_.both(any, pool_.negate(with));
   }
 

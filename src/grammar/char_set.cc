@@ -118,7 +118,7 @@ ExprId utf8_character(ExprPool& pool, const CharSet& set) {
       if (part.low <= part.high) append_range(pool, part, i + 1, choices);
     }
   }
-  return pool.alt(std::move(choices));
+  return pool.alt(choices);
 }
 
 }  // namespace deltaserve

@@ -65,16 +65,16 @@ ExprId ExprPool::derive_concat(Node node, uint8_t byte) {
     }
     node = tail;
   }
-  return choices.size() == 1 ? choices.front() : alt(std::move(choices));
+  return choices.size() == 1 ? choices.front() : alt(choices);
 }
 
 ExprId ExprPool::derive_children(const Node& node, uint8_t byte) {
   std::vector<ExprId> derived(children(node).begin(), children(node).end());
   for (ExprId& child : derived) child = derive(child, byte);
   if (node.kind == Kind::kAlt) {
-    return alt(std::move(derived));
+    return alt(derived);
   }
-  return both_unchecked(std::move(derived));
+  return both_unchecked(derived);
 }
 
 // Only heads are derived: a tail is part of the grammar as it was written, which has text.

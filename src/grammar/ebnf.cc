@@ -152,7 +152,7 @@ class EbnfParser {
     do {
       choices.push_back(sequence());
     } while (take("|"));
-    return pool_.alt(std::move(choices));
+    return pool_.alt(choices);
   }
 
   // Ends before '|', a closing bracket, or the next rule. A sequence may go on in the next line.

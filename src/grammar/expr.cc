@@ -196,7 +196,7 @@ void ExprPool::flatten(Kind kind, ExprId a, std::vector<ExprId>& out) const {
   }
 }
 
-ExprId ExprPool::alt(std::vector<ExprId> choices) {
+ExprId ExprPool::alt(const std::vector<ExprId>& choices) {
   std::vector<ExprId> flat;
   for (const ExprId choice : choices) flatten(Kind::kAlt, choice, flat);
   ByteSet single;
@@ -233,7 +233,7 @@ ExprId ExprPool::repeat(ExprId item, int32_t min, int32_t max) {
   return intern({.kind = Kind::kRepeat, .a = item, .min = min, .max = max});
 }
 
-ExprId ExprPool::both_unchecked(std::vector<ExprId> parts) {
+ExprId ExprPool::both_unchecked(const std::vector<ExprId>& parts) {
   std::vector<ExprId> flat;
   for (const ExprId part : parts) flatten(Kind::kBoth, part, flat);
   std::ranges::sort(flat);
@@ -248,9 +248,9 @@ ExprId ExprPool::both_unchecked(std::vector<ExprId> parts) {
   return flat.size() == 1 ? flat.front() : intern_children(Kind::kBoth, flat);
 }
 
-ExprId ExprPool::both(std::vector<ExprId> parts) {
+ExprId ExprPool::both(const std::vector<ExprId>& parts) {
   for (const ExprId part : parts) DS_CHECK(nodes_[part].regular, "both() of what is not regular");
-  const ExprId result = both_unchecked(std::move(parts));
+  const ExprId result = both_unchecked(parts);
   return live(result) ? result : kNothing;
 }
 

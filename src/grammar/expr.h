@@ -37,14 +37,14 @@ class ExprPool {
   ExprId literal(std::string_view text);
   ExprId concat(ExprId head, ExprId tail);
   ExprId concat(std::span<const ExprId> parts);
-  ExprId alt(std::vector<ExprId> choices);
+  ExprId alt(const std::vector<ExprId>& choices);
   ExprId alt(ExprId a, ExprId b) { return alt(std::vector<ExprId>{a, b}); }
   ExprId optional(ExprId a) { return alt(a, kEmpty); }
   ExprId repeat(ExprId item, int32_t min, int32_t max);  // max kUnbounded: no limit
 
   // Texts that all parts match, and texts that `a` does not match. The parts must be regular; what
   // comes out is kNothing if no text is left.
-  ExprId both(std::vector<ExprId> parts);
+  ExprId both(const std::vector<ExprId>& parts);
   ExprId both(ExprId a, ExprId b) { return both(std::vector<ExprId>{a, b}); }
   ExprId negate(ExprId a);
 
@@ -118,7 +118,7 @@ class ExprPool {
   std::span<const ExprId> children(const Node& node) const {
     return {children_.data() + node.a, node.b};
   }
-  ExprId both_unchecked(std::vector<ExprId> parts);
+  ExprId both_unchecked(const std::vector<ExprId>& parts);
   bool search_text(ExprId a);
   ExprId derive_new(const Node& node, uint8_t byte);
   ExprId derive_concat(Node node, uint8_t byte);

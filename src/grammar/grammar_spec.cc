@@ -27,8 +27,9 @@ struct Compile {
   }
   Result<ExprId> operator()(const ChoiceSpec& spec) const {
     std::vector<ExprId> choices;
+    choices.reserve(spec.choices.size());
     for (const std::string& choice : spec.choices) choices.push_back(pool.literal(choice));
-    return pool.alt(std::move(choices));
+    return pool.alt(choices);
   }
   Result<ExprId> operator()(const EbnfSpec& spec) const { return compile_ebnf(pool, spec.text); }
 };

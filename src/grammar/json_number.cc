@@ -196,7 +196,7 @@ ExprId limited_number(ExprPool& pool, const NumberLimits& limits, bool integer) 
   if (limits.max) {
     parts.push_back(one_sided(pool, *limits.max, false, limits.max_exclusive, integer));
   }
-  return pool.both(std::move(parts));
+  return pool.both(parts);
 }
 
 // A machine whose states are remainders: reading a digit takes r to (10 r + digit) mod divisor.
@@ -215,11 +215,11 @@ ExprId integer_multiple(ExprPool& pool, int64_t divisor) {
   for (size_t r = 0; r < rules.size(); ++r) {
     std::vector<ExprId> choices = step(static_cast<int64_t>(r), '0');
     if (r == 0) choices.push_back(ExprPool::kEmpty);
-    pool.define(rules[r], pool.alt(std::move(choices)));
+    pool.define(rules[r], pool.alt(choices));
   }
   std::vector<ExprId> choices = step(0, '1');
   choices.push_back(pool.literal("0"));
-  return pool.concat(pool.optional(pool.literal("-")), pool.alt(std::move(choices)));
+  return pool.concat(pool.optional(pool.literal("-")), pool.alt(choices));
 }
 
 ExprId number_with_places(ExprPool& pool, int32_t places) {

@@ -163,7 +163,7 @@ std::optional<ExprId> SchemaCompiler::compile_alternatives(const Conjunction& al
         one.parts.push_back(element(part, key, i));
         choices.push_back(compile(std::move(one)));
       }
-      return pool_.alt(std::move(choices));
+      return pool_.alt(choices);
     }
   }
   return std::nullopt;
@@ -194,7 +194,7 @@ ExprId SchemaCompiler::compile_types(const Conjunction& all, bool with_values, u
   }
   if ((types & kArray) != 0) choices.push_back(compile_array(all));
   if ((types & kObject) != 0) choices.push_back(compile_object(all));
-  return error_ ? ExprPool::kNothing : pool_.alt(std::move(choices));
+  return error_ ? ExprPool::kNothing : pool_.alt(choices);
 }
 
 bool SchemaCompiler::members_disjoint(const Part& part) {

@@ -76,7 +76,7 @@ ExprId JsonText::character(const CharSet& set) {
       choices.push_back(pool_->literal(fmt::format("\\u{:04x}", static_cast<uint32_t>(c))));
     }
   }
-  return pool_->alt(std::move(choices));
+  return pool_->alt(choices);
 }
 
 ExprId JsonText::string() {

@@ -96,7 +96,7 @@ class RegexParser {
       const ExprId tail = pool_.concat(branch.expr, border(branch.end, kEnd));
       choices.push_back(pool_.concat(border(branch.begin, kBegin), tail));
     }
-    const ExprId all = pool_.alt(std::move(choices));
+    const ExprId all = pool_.alt(choices);
     if (!nested_anchor_) {
       return all;
     }
@@ -112,7 +112,7 @@ class RegexParser {
         parts.push_back(quantified());
       choices.push_back(pool_.concat(parts));
     } while (text_.take("|"));
-    return pool_.alt(std::move(choices));
+    return pool_.alt(choices);
   }
 
   ExprId quantified() {

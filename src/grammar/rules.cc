@@ -86,7 +86,7 @@ ExprId ExprPool::rebuild(ExprId a, const std::vector<uint8_t>& known,
     case Kind::kAlt: {
       std::vector<ExprId> parts(children(node).begin(), children(node).end());
       for (ExprId& part : parts) part = prune(part, known, done);
-      return alt(std::move(parts));
+      return alt(parts);
     }
     case Kind::kRepeat:
       return repeat(prune(node.a, known, done), node.min, node.max);

@@ -62,7 +62,7 @@ ExprId SchemaCompiler::argument_value(const Conjunction& all, const ArgumentText
         one.parts.push_back(element(part, key, i));
         choices.push_back(argument_value(one, text));
       }
-      return pool_.alt(std::move(choices));
+      return pool_.alt(choices);
     }
   }
   return argument_of_types(flat, text);
@@ -84,7 +84,7 @@ ExprId SchemaCompiler::argument_of_types(const Conjunction& all, const ArgumentT
       choices.push_back(pool_.literal(std::string_view(value.get_string())));
     }
   }
-  return pool_.alt(std::move(choices));
+  return pool_.alt(choices);
 }
 
 }  // namespace deltaserve

@@ -115,14 +115,14 @@ ExprId SchemaCompiler::extra_key(const Conjunction& all, const std::vector<Prope
     json::append_quoted(property.name, quoted);
     taken.push_back(pool_.literal(std::string_view(quoted).substr(1, quoted.size() - 2)));
   }
-  if (!taken.empty()) parts.push_back(pool_.negate(pool_.alt(std::move(taken))));
+  if (!taken.empty()) parts.push_back(pool_.negate(pool_.alt(taken)));
   for (const Part& part : all.parts) {
     if (find(part, "propertyNames") == nullptr) continue;
     Conjunction names;
     if (!flatten(member(part, "propertyNames"), names)) return ExprPool::kNothing;
     parts.push_back(string_content(names));
   }
-  return pool_.both(std::move(parts));
+  return pool_.both(parts);
 }
 
 // One member beyond the named ones. Where nothing is said about other keys, an object that names
@@ -152,7 +152,7 @@ ExprId SchemaCompiler::extra_members(const Conjunction& all, const std::vector<P
       const ExprId pattern = key_pattern(patterns[i], all.parts.front().path);
       keys.push_back((matched >> i & 1U) != 0 ? pattern : pool_.negate(pattern));
     }
-    const ExprId key = pool_.both(std::move(keys));
+    const ExprId key = pool_.both(keys);
     if (key == ExprPool::kNothing) continue;
     for (const Part& part : all.parts) {
       bool found = false;
@@ -171,7 +171,7 @@ ExprId SchemaCompiler::extra_members(const Conjunction& all, const std::vector<P
     }
     choices.push_back(json_.member(json_.quoted(key), compile(std::move(schemas))));
   }
-  return pool_.alt(std::move(choices));
+  return pool_.alt(choices);
 }
 
 ExprId SchemaCompiler::compile_object(const Conjunction& all) {

@@ -57,7 +57,7 @@ ExprId SchemaCompiler::string_content(const Conjunction& all, const ArgumentText
     parts.push_back(unlimited ? text->text : pool_.repeat(any, min, max));
   }
   if (text != nullptr) parts.push_back(text->text);
-  return parts.size() == 1 ? parts.front() : pool_.both(std::move(parts));
+  return parts.size() == 1 ? parts.front() : pool_.both(parts);
 }
 
 ExprId SchemaCompiler::compile_number(const Conjunction& all, bool integer) {
@@ -84,7 +84,7 @@ ExprId SchemaCompiler::compile_number(const Conjunction& all, bool integer) {
   if (parts.empty()) {
     return integer ? json_.integer() : json_.number();
   }
-  return parts.size() == 1 ? parts.front() : pool_.both(std::move(parts));
+  return parts.size() == 1 ? parts.front() : pool_.both(parts);
 }
 
 std::optional<ExprId> SchemaCompiler::multiple_of(const Part& part, bool integer) {

@@ -73,7 +73,7 @@ std::optional<ExprId> SchemaCompiler::compile_values(const Conjunction& all, uin
         structured ? (types & type) != 0 : !check || pool_.matches(rest, json::serialize(value));
     if (fits) choices.push_back(value_text(value));
   }
-  return pool_.alt(std::move(choices));
+  return pool_.alt(choices);
 }
 
 ExprId SchemaCompiler::value_text(const json::Value& value) {
