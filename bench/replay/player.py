@@ -1,4 +1,4 @@
-"""Plays a trace against a server: every session's requests in their order, sessions side by side."""
+"""Plays requests against a server: every session's in their order, sessions side by side."""
 
 import asyncio
 import dataclasses
@@ -21,6 +21,12 @@ class Outcome:
     cached_tokens: int = 0
     finish: str = ""
     error: str = ""
+
+    def later(self, seconds):
+        """The same in a run that began so much earlier."""
+        first = self.first + seconds if self.first else 0.0
+        return dataclasses.replace(self, sent=self.sent + seconds, first=first,
+                                   ended=self.ended + seconds)
 
 
 def _has_text(delta):
@@ -57,18 +63,19 @@ def _read_event(now, event, outcome):
 
 
 class Player:
-    def __init__(self, trace, bodies, endpoint, pace):
-        self._trace, self._bodies, self._endpoint, self._pace = trace, bodies, endpoint, pace
+    def __init__(self, requests, bodies, endpoint, pace):
+        """`requests` are whole sessions of a trace."""
+        self._requests, self._bodies, self._endpoint, self._pace = requests, bodies, endpoint, pace
         self.outcomes = {}  # request id to Outcome
 
     async def run(self, concurrency, open_loop):
         """`concurrency` sessions at a time in the trace's order; with `open_loop` each session at
         its own time instead."""
         self._start = time.perf_counter()
-        self._done = {r.id: asyncio.Event() for r in self._trace.requests}
+        self._done = {r.id: asyncio.Event() for r in self._requests}
         self._slots = asyncio.Semaphore(concurrency)
         sessions = {}
-        for request in self._trace.requests:
+        for request in self._requests:
             sessions.setdefault(request.session, []).append(request)
         await asyncio.gather(*(self._session(s, open_loop) for s in sessions.values()))
         return time.perf_counter() - self._start

@@ -50,7 +50,9 @@ class App:
 
 def make_app(builder, rng):
     functions = []
-    for i in range(round(w.NUM_TOOLS.draw(rng))):
+    # What the template writes around a tool does not scale, so that there are fewer tools instead.
+    share = min(1.0, 2.0 * builder.scale)
+    for i in range(max(w.FEWEST_TOOLS, round(w.NUM_TOOLS.draw(rng) * share))):
         suffix = "" if i < len(TOOL_NAMES) else f"_{i}"
         parameters = {name: (builder.run(w.PARAMETER_DESCRIPTION.draw(rng)),)
                       for name in rng.sample(PARAMETER_NAMES, rng.randint(*w.PARAMETERS))}
@@ -70,10 +72,13 @@ class Conversation:
         self.messages = list(system)
         self.after, self.at, self.pause = (), 0.0, 0.0
 
-    def prompt_tokens(self):
-        tools = render.tools_runs(self.app.tools)
-        return render.count(tools) + sum(
-            render.count(render.message_runs(m, True)) for m in self.messages)
+    def content_tokens(self):
+        """Of the next prompt, before scaling and without what the template adds."""
+        runs = render.tools_runs(self.app.tools)
+        for message in self.messages:
+            runs += render.message_runs(message, True)
+        content = [run for run in runs if run.seed >= render.FIRST_CONTENT_SEED]
+        return render.count(content) / self.builder.scale
 
     def add_user(self, runs):
         self.messages.append(self.builder.message("user", text=tuple(runs)))
@@ -118,9 +123,9 @@ class Conversation:
             self.messages.append(self.builder.message("tool", text=tuple(runs)))
 
     def tool_loop(self, first_kind, steps, may_spawn):
-        room = (w.MAX_PROMPT - w.LARGEST_STEP) * self.builder.scale
+        room = w.MAX_PROMPT - w.LARGEST_STEP
         for step in range(steps):
-            last = step + 1 == steps or self.prompt_tokens() > room
+            last = step + 1 == steps or self.content_tokens() > room
             reply = self.answer() if last else self.step_reply()
             self.send(first_kind if step == 0 else "step", reply)
             if self.rng.random() < w.P_RETRY:
@@ -190,11 +195,11 @@ def play_session(builder, rng, app, session, at):
         side.at = at
         side.add_user([builder.run(w.USER_QUERY.draw(rng))])
         side.send("side", side.answer(), with_tools=False)
-    limit = w.COMPACT_AT.draw(rng) * builder.scale
+    limit = w.COMPACT_AT.draw(rng)
     queries = round(w.QUERIES.draw(rng))
     document = rng.random() < w.P_DOCUMENT
     if document:
-        limit, queries = w.MAX_PROMPT * builder.scale, min(queries, 3)
+        limit, queries = w.MAX_PROMPT, min(queries, 3)
         agent.add_user([builder.run(w.DOCUMENT.draw(rng)), *user_runs(builder, rng, False)])
     else:
         agent.add_user(user_runs(builder, rng))
@@ -202,7 +207,7 @@ def play_session(builder, rng, app, session, at):
     for _ in range(queries):
         agent.tool_loop(kind, round(w.STEPS.draw(rng)), may_spawn=not document)
         agent.pause = w.THINK_SECONDS.draw(rng)
-        if agent.prompt_tokens() > limit * 0.9:
+        if agent.content_tokens() > limit * 0.9:
             compact(agent)
             kind = "compact"
         elif rng.random() < w.P_EDIT:

@@ -27,6 +27,7 @@ class LogNormal:
 NUM_APPS = 8  # agent programs with a system prompt and tools of their own, popular by Zipf's law
 SYSTEM_PROMPT = LogNormal(3_000, 0.6, 600, 9_000)
 NUM_TOOLS = LogNormal(18, 0.6, 4, 60)
+FEWEST_TOOLS = 3
 TOOL_DESCRIPTION = LogNormal(130, 0.9, 20, 1_500)
 PARAMETERS = (1, 5)
 PARAMETER_DESCRIPTION = LogNormal(18, 0.7, 3, 120)
