@@ -6,7 +6,7 @@
 namespace deltaserve {
 namespace {
 
-constexpr const char* kExposed = "X-Request-Id, Retry-After";  // to a page's scripts
+constexpr const char* kExposed = "X-Request-Id, Request-Id, Retry-After";  // to a page's scripts
 
 }  // namespace
 

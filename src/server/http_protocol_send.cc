@@ -15,7 +15,8 @@ void HttpProtocol::count_response(int status) {
 }
 
 HttpResponse HttpProtocol::error(const Error& error) const {
-  return error_response(error, route_ != nullptr ? route_->write_error : nullptr);
+  const std::string& path = request_ ? request_->path : reader_.request().path;
+  return error_response(error, core_->router.error_writer(path));
 }
 
 HttpResponse HttpProtocol::reader_error(int status, const std::string& message) const {
@@ -30,6 +31,7 @@ std::vector<std::pair<std::string, std::string>> HttpProtocol::common_headers(
     const HttpRequest& request) const {
   auto headers = core_->cors.headers(request);
   headers.emplace_back("X-Request-Id", request_id_);
+  headers.emplace_back("Request-Id", request_id_);  // where Anthropic's clients look for it
   return headers;
 }
 

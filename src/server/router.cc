@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace deltaserve {
 namespace {
 
@@ -37,6 +39,12 @@ const Route* Router::find(std::string_view method, std::string_view path, Error&
                   "method_not_allowed"};
   }
   return nullptr;
+}
+
+ErrorWriter Router::error_writer(std::string_view path) const {
+  const auto at_path = [path](const Route& route) { return path_matches(route, path); };
+  const auto route = std::ranges::find_if(routes_, at_path);
+  return route != routes_.end() ? route->write_error : nullptr;
 }
 
 }  // namespace deltaserve

@@ -20,7 +20,7 @@ struct Route {
   std::string path;    // one that ends in "/" serves everything below it
   Handler handler;
   GenerationHandler generation;       // instead of handler
-  ErrorWriter write_error = nullptr;  // null: OpenAI's form
+  ErrorWriter write_error = nullptr;  // null: OpenAI's form; the same for all methods of a path
   bool on_worker = false;
   bool open = false;  // needs no API key
 };
@@ -33,6 +33,9 @@ class Router {
   // methods that the path has.
   const Route* find(std::string_view method, std::string_view path, Error& error,
                     std::string& allow) const;
+
+  // How errors look at that path, whatever the method; null where there is no route.
+  ErrorWriter error_writer(std::string_view path) const;
 
  private:
   std::vector<Route> routes_;
