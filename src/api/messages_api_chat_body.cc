@@ -16,7 +16,7 @@ namespace deltaserve::messages_api {
 namespace {
 
 // Fields that mean the same in both protocols; those below the first row are not Anthropic's own.
-constexpr std::array<std::string_view, 16> kSharedFields = {"model",
+constexpr std::array<std::string_view, 17> kSharedFields = {"model",
                                                             "max_tokens",
                                                             "stream",
                                                             "temperature",
@@ -31,7 +31,8 @@ constexpr std::array<std::string_view, 16> kSharedFields = {"model",
                                                             "min_tokens",
                                                             "ignore_eos",
                                                             "chat_template_kwargs",
-                                                            "priority"};
+                                                            "priority",
+                                                            "cache_salt"};
 
 // Each is compared with every byte of the answer.
 constexpr size_t kMaxStopSequences = 256;
@@ -246,10 +247,11 @@ Result<ChatBody> chat_body(const json::Object& request) {
 }
 
 Error in_client_terms(Error error) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kNames = {{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kNames = {{
       {".function.parameters", ".input_schema"},
       {".function.", "."},
       {"thinking_token_budget", "thinking.budget_tokens"},
+      {"response_format.json_schema.schema", "output_config.format.schema"},
       {"response_format", "output_config.format"},
       {"reasoning_effort", "output_config.effort"},
   }};

@@ -26,6 +26,7 @@ Result<json::Value> chat_tool(const json::Value& value, const std::string& path)
   const std::optional<std::string> name = fields.string("name");
   const std::optional<std::string> description = fields.string("description");
   const json::Object* schema = fields.object("input_schema");
+  const bool strict = fields.boolean("strict", false);
   if (fields.ok() && !name) {
     fields.refuse("name", fmt::format("'{}.name' is missing.", path));
   }
@@ -40,6 +41,9 @@ Result<json::Value> chat_tool(const json::Value& value, const std::string& path)
     function["description"] = *description;
   }
   function["parameters"] = *schema;
+  if (strict) {
+    function["strict"] = true;
+  }
   return json::Value(json::Object{{"type", "function"}, {"function", std::move(function)}});
 }
 

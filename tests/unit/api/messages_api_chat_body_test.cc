@@ -191,12 +191,12 @@ TEST(MessagesApiChatBody, ALastAssistantMessageIsContinued) {
 TEST(MessagesApiChatBody, ToolsBecomeFunctionsWithoutForeignKeys) {
   const json::Object fields = fields_of(body(kUser, R"("tools":[
       {"name":"f","description":"d","input_schema":{"type":"object","properties":{}},
-       "cache_control":{"type":"ephemeral"},"strict":true,"input_examples":[{}]},
-      {"type":"custom","name":"g","input_schema":{}}])"));
+       "cache_control":{"type":"ephemeral"},"strict":false,"input_examples":[{}]},
+      {"type":"custom","name":"g","input_schema":{},"strict":true}])"));
   EXPECT_EQ(json::serialize(fields.at("tools")),
             R"([{"type":"function","function":{"name":"f","description":"d",)"
             R"("parameters":{"type":"object","properties":{}}}},)"
-            R"({"type":"function","function":{"name":"g","parameters":{}}}])");
+            R"({"type":"function","function":{"name":"g","parameters":{},"strict":true}}])");
 }
 
 TEST(MessagesApiChatBody, RefusesBadToolsByName) {
