@@ -22,6 +22,14 @@ void add_prefix_cache_options(CLI::App& command, EngineOptions& options) {
       ->check(CLI::NonNegativeNumber)
       ->transform(CLI::AsSizeValue(false));
   command
+      .add_option_function<double>(
+          "--swap-space",
+          [&options](double gib) {
+            options.swap_space_bytes = static_cast<int64_t>(gib * (int64_t{1} << 30));
+          },
+          "GiB of host memory for what the prefix cache has no room for")
+      ->check(CLI::Range(0.0, 1e6));
+  command
       .add_option("--prefix-cache-interval", options.prefix_cache_interval,
                   "Tokens between snapshots of long prompts, 0 for none; by default by memory")
       ->check(CLI::NonNegativeNumber);
@@ -30,6 +38,12 @@ void add_prefix_cache_options(CLI::App& command, EngineOptions& options) {
                   "Prompt tokens of a step beside decodes, 0 for the rest of the budget")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  command
+      .add_option("--inter-token-target", options.inter_token_target_seconds,
+                  "Seconds between two tokens of a stream that prompts must leave, 0 for no limit")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_flag("--fair-share", options.fair_share, "API keys take turns");
 }
 
 }  // namespace

@@ -8,13 +8,17 @@
 namespace deltaserve {
 
 std::string describe_memory_plan(const MemoryPlan& plan, const EngineOptions& options) {
+  const std::string swap = plan.swap_bytes == 0
+                               ? std::string()
+                               : fmt::format("  {:<18} {} of host memory\n", "swap space",
+                                             format_bytes(plan.swap_bytes));
   return fmt::format(
       "  {:<18} {}\n  {:<18} {}\n  {:<18} {} ({} tokens in {} blocks)\n"
-      "  {:<18} {} ({} sequences)\n  {:<18} {} ({}, for the prefix cache)\n  {:<18} {} tokens\n",
+      "  {:<18} {} ({} sequences)\n  {:<18} {} ({}, for the prefix cache)\n{}  {:<18} {} tokens\n",
       "weights", format_bytes(plan.weight_bytes), "workspace", format_bytes(plan.workspace_bytes),
       "KV cache", format_bytes(plan.kv_bytes), plan.num_blocks * kBlockSize, plan.num_blocks,
       "recurrent states", format_bytes(plan.state_bytes), options.max_num_seqs, "state snapshots",
-      format_bytes(plan.snapshot_bytes), plan.num_snapshots, "max model length",
+      format_bytes(plan.snapshot_bytes), plan.num_snapshots, swap, "max model length",
       plan.max_model_len);
 }
 

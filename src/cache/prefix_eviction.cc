@@ -17,12 +17,12 @@ constexpr int32_t kMaxCountedHits = 16;
 // before it. As many steps as chunks are spared, fewer than it took to compute them.
 int64_t saved_tokens(const PrefixNode& node) {
   const PrefixNode* before = node.parent;
-  while (before->parent != nullptr && !before->snapshot) before = before->parent;
+  while (before->parent != nullptr && !before->has_state()) before = before->parent;
   return node.num_tokens() - before->num_tokens();
 }
 
 double value_of(const PrefixNode& node) {
-  if (!node.snapshot) return 0.0;
+  if (!node.has_state()) return 0.0;
   return static_cast<double>(saved_tokens(node) * (1 + std::min(node.num_hits, kMaxCountedHits)));
 }
 
@@ -52,23 +52,27 @@ std::optional<StateSlot> PrefixIndex::reserve_snapshot() {
 
 void PrefixIndex::attach_snapshot(PrefixNode& node, StateSlot slot) {
   DS_CHECK(node.parent != nullptr, "a snapshot stands behind a chunk");
-  if (node.snapshot) return;
+  if (node.has_state()) return;
   node.snapshot.emplace(std::move(slot));
   node.snapshot_used = snapshot_price_;
   node.snapshot_rank = rank_snapshot(node);
   snapshot_heap_.push(node);
-  if (!leaves_.contains(node)) return;
+  rerank(node);
+}
+
+void PrefixIndex::rerank(PrefixNode& node) {
   node.block_rank = rank_blocks(node);
-  leaves_.update(node);
+  if (leaves_.contains(node)) leaves_.update(node);
+  node.snapshot_rank = rank_snapshot(node);
+  if (snapshot_heap_.contains(node)) snapshot_heap_.update(node);
+  if (host_ != nullptr) host_->rerank(node);
 }
 
 void PrefixIndex::drop_snapshot(PrefixNode& node) {
   if (!node.snapshot) return;
   snapshot_heap_.remove(node);
   node.snapshot.reset();
-  if (!leaves_.contains(node)) return;
-  node.block_rank = rank_blocks(node);
-  leaves_.update(node);
+  rerank(node);
 }
 
 bool PrefixIndex::evict_snapshot() {
@@ -82,8 +86,8 @@ bool PrefixIndex::evict_snapshot() {
       continue;
     }
     snapshot_price_ = std::max(snapshot_price_, node.snapshot_rank);
+    if (!demote_snapshot(node)) ++evicted_snapshots_;
     drop_snapshot(node);
-    ++evicted_snapshots_;
     return true;
   }
   return false;
@@ -99,7 +103,8 @@ bool PrefixIndex::evict_leaf() {
       continue;
     }
     block_price_ = std::max(block_price_, node.block_rank);
-    if (node.snapshot) ++evicted_snapshots_;
+    if (demote(node)) return true;
+    if (node.has_state()) ++evicted_snapshots_;
     evicted_blocks_ += kBlocksPerChunk;
     remove_leaf(node);
     return true;
@@ -136,18 +141,22 @@ void PrefixIndex::remove_leaf(PrefixNode& node) {
   PrefixNode** link = &bucket_of(node.key.hash);
   while (*link != &node) link = &(*link)->next_in_bucket;
   *link = node.next_in_bucket;
-  for (const int32_t block : node.blocks) blocks_->release_cache_ref(block);
-  PrefixNode& parent = *std::exchange(node.parent, nullptr);
+  PrefixNode& parent = *node.parent;
+  if (node.on_device()) give_blocks(node);
+  if (host_ != nullptr) {
+    host_->drop_chunk(node);
+    host_->drop_state(node);
+  }
+  node.parent = nullptr;
   free_.push_back(&node);
   --parent.num_children;
   if (!parent.is_leaf() || parent.num_pins > 0) return;
   if (parent.parent == nullptr) {
     remove_root(parent);
-    return;
+  } else if (!parent.on_device()) {
+    parent.last_used = std::max(parent.last_used, node.last_used);
+    queue_leaf(parent);
   }
-  // Whoever used the child used it.
-  parent.last_used = std::max(parent.last_used, node.last_used);
-  queue_leaf(parent);
 }
 
 }  // namespace deltaserve

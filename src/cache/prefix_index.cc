@@ -29,10 +29,13 @@ bool accepts(ChunkMatch match, const ChunkKey& wanted, const ChunkKey& found) {
 
 }  // namespace
 
-PrefixIndex::PrefixIndex(BlockPool& blocks, StatePool& snapshots, uint64_t hash_seed)
-    : blocks_(&blocks), snapshots_(&snapshots), hash_seed_(hash_seed) {
-  const auto capacity = static_cast<size_t>(blocks.num_blocks() / kBlocksPerChunk +
-                                            std::min<int64_t>(kSpareNodes, blocks.num_blocks()));
+PrefixIndex::PrefixIndex(BlockPool& blocks, StatePool& snapshots, uint64_t hash_seed,
+                         HostTier* host)
+    : blocks_(&blocks), snapshots_(&snapshots), host_(host), hash_seed_(hash_seed) {
+  const int64_t spare = std::min<int64_t>(kSpareNodes, blocks.num_blocks());
+  const int64_t on_host = host == nullptr ? 0 : host->max_chunks();
+  const auto capacity =
+      static_cast<size_t>(blocks.num_blocks() / kBlocksPerChunk + spare + on_host);
   nodes_ = std::vector<PrefixNode>(capacity);
   free_.reserve(capacity);
   for (PrefixNode& node : nodes_) free_.push_back(&node);
@@ -45,7 +48,9 @@ PrefixIndex::PrefixIndex(BlockPool& blocks, StatePool& snapshots, uint64_t hash_
 PrefixIndex::~PrefixIndex() {
   for (PrefixNode& node : nodes_) {
     if (node.parent == nullptr) continue;
-    for (const int32_t block : node.blocks) blocks_->release_cache_ref(block);
+    if (node.on_device()) {
+      for (const int32_t block : node.blocks) blocks_->release_cache_ref(block);
+    }
     node.snapshot.reset();
   }
 }
@@ -74,7 +79,7 @@ PrefixMatch PrefixIndex::find(const PrefixLookup& lookup, const ChunkReader& rea
       if (!same_chunk(node->key, key) || !accepts(lookup.match, key, node->key)) continue;
       if (std::ranges::find(ends, node->parent) == ends.end()) continue;
       next.push_back(node);
-      if (!node->snapshot) continue;
+      if (!node->has_state()) continue;
       // Of variants the one computed as a prompt, or else the oldest.
       const bool better = !has_snapshot || std::pair(node->key.code, node->id) <
                                                std::pair(match.node->key.code, match.node->id);
@@ -92,14 +97,7 @@ void PrefixIndex::note_hit(PrefixNode& node) {
   ++node.num_hits;
   node.last_used = block_price_;
   node.snapshot_used = snapshot_price_;
-  if (leaves_.contains(node)) {
-    node.block_rank = rank_blocks(node);
-    leaves_.update(node);
-  }
-  if (snapshot_heap_.contains(node)) {
-    node.snapshot_rank = rank_snapshot(node);
-    snapshot_heap_.update(node);
-  }
+  rerank(node);
 }
 
 PrefixNode& PrefixIndex::root(std::string_view salt) {
@@ -130,6 +128,7 @@ PrefixNode* PrefixIndex::extend(PrefixNode& parent, const ChunkKey& key,
   for (PrefixNode* node = bucket_of(key.hash); node != nullptr; node = node->next_in_bucket) {
     if (node->key.hash != key.hash) continue;
     if (node->parent == &parent && node->key.code == key.code && same_chunk(node->key, key)) {
+      if (!node->on_device()) take_blocks(*node, blocks);  // computed again
       return node;
     }
     ++num_variants;
@@ -141,13 +140,11 @@ PrefixNode* PrefixIndex::extend(PrefixNode& parent, const ChunkKey& key,
   node->parent = &parent;
   node->id = next_id_++;
   node->depth = parent.depth + 1;
-  std::ranges::copy(blocks, node->blocks.begin());
   node->num_hits = 0;
   node->last_used = block_price_;
-  for (const int32_t block : blocks) blocks_->add_cache_ref(block);
   node->next_in_bucket = std::exchange(bucket_of(key.hash), node);
   ++parent.num_children;
-  queue_leaf(*node);
+  take_blocks(*node, blocks);
   return node;
 }
 
@@ -163,23 +160,31 @@ void PrefixIndex::unpin(PrefixNode& node) {
     if (node.is_leaf()) remove_root(node);
     return;
   }
-  if (node.is_leaf()) queue_leaf(node);
+  queue_leaf(node);
 }
 
+// Into the order in which it may be given up, if it may.
 void PrefixIndex::queue_leaf(PrefixNode& node) {
+  if (node.num_pins > 0) return;
   node.block_rank = rank_blocks(node);
-  leaves_.push(node);
+  if (node.on_device()) {
+    if (node.num_device_children == 0) leaves_.push(node);
+  } else if (node.is_leaf()) {
+    host_->queue_leaf(node);
+  }
 }
 
 void PrefixIndex::unqueue_leaf(PrefixNode& node) {
   if (leaves_.contains(node)) leaves_.remove(node);
+  if (host_ != nullptr) host_->unqueue_leaf(node);
 }
 
 PrefixIndexStats PrefixIndex::stats() const {
   return {.num_nodes = static_cast<int64_t>(nodes_.size() - free_.size()),
           .num_snapshots = static_cast<int64_t>(snapshot_heap_.size()),
           .evicted_blocks = evicted_blocks_,
-          .evicted_snapshots = evicted_snapshots_};
+          .evicted_snapshots = evicted_snapshots_,
+          .host = host_ == nullptr ? HostTierStats{} : host_->stats()};
 }
 
 std::vector<const PrefixNode*> PrefixIndex::all_nodes() const {
@@ -188,6 +193,12 @@ std::vector<const PrefixNode*> PrefixIndex::all_nodes() const {
     if (node.parent != nullptr) all.push_back(&node);
   }
   return all;
+}
+
+PrefixNode& device_part(PrefixNode& node) {
+  PrefixNode* n = &node;
+  while (!n->on_device()) n = n->parent;
+  return *n;
 }
 
 std::vector<int32_t> prefix_blocks(const PrefixNode& node) {

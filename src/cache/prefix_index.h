@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "cache/block_pool.h"
+#include "cache/host_tier.h"
 #include "cache/indexed_heap.h"
 #include "cache/prefix_node.h"
 
@@ -42,7 +43,7 @@ struct PrefixLookup {
 };
 
 struct PrefixMatch {
-  PrefixNode* node = nullptr;    // the deepest with a snapshot; null: none
+  PrefixNode* node = nullptr;    // the deepest with a state; null: none
   int64_t num_known_tokens = 0;  // whose KV is here, with or without a snapshot at their end
 };
 
@@ -51,12 +52,14 @@ struct PrefixIndexStats {
   int64_t num_snapshots = 0;
   int64_t evicted_blocks = 0;
   int64_t evicted_snapshots = 0;
+  HostTierStats host;
 };
 
 class PrefixIndex {
  public:
-  // The pools must outlive this. All memory is taken here.
-  PrefixIndex(BlockPool& blocks, StatePool& snapshots, uint64_t hash_seed);
+  // Pools and `host` (null: none) must outlive this. All memory is taken here.
+  PrefixIndex(BlockPool& blocks, StatePool& snapshots, uint64_t hash_seed,
+              HostTier* host = nullptr);
   ~PrefixIndex();
   PrefixIndex(const PrefixIndex&) = delete;
   PrefixIndex& operator=(const PrefixIndex&) = delete;
@@ -74,6 +77,9 @@ class PrefixIndex {
   PrefixNode* extend(PrefixNode& parent, const ChunkKey& key,
                      std::span<const int32_t, kBlocksPerChunk> blocks);
 
+  // Brings a chunk back from the host, into these blocks.
+  void load_chunk(PrefixNode& node, std::span<const int32_t, kBlocksPerChunk> blocks);
+
   // A slot for a snapshot to be taken, if need be that of the least valuable one; none if there are
   // no slots, or all are reserved.
   std::optional<StateSlot> reserve_snapshot();
@@ -85,7 +91,7 @@ class PrefixIndex {
   bool evict_blocks(int64_t num_free);
   // Gives up the chunks of the prefix that ends here which nothing else builds on.
   void forget(PrefixNode& node);
-  void clear();  // all that is not pinned
+  void clear();  // all of the device's that is not pinned
 
   PrefixIndexStats stats() const;
   int32_t capacity() const { return static_cast<int32_t>(nodes_.size()); }
@@ -114,6 +120,11 @@ class PrefixIndex {
   void queue_leaf(PrefixNode& node);
   void unqueue_leaf(PrefixNode& node);
   PrefixNode* take_free_node();
+  void take_blocks(PrefixNode& node, std::span<const int32_t, kBlocksPerChunk> blocks);
+  void give_blocks(PrefixNode& node);
+  bool demote(PrefixNode& node);
+  bool demote_snapshot(PrefixNode& node);
+  void rerank(PrefixNode& node);
   void remove_leaf(PrefixNode& node);
   void remove_root(PrefixNode& root);
   PrefixNode*& bucket_of(const Hash128& hash);
@@ -125,6 +136,7 @@ class PrefixIndex {
 
   BlockPool* blocks_;
   StatePool* snapshots_;
+  HostTier* host_;
   uint64_t hash_seed_;
   std::vector<PrefixNode> nodes_;     // all there can be
   std::vector<PrefixNode*> free_;     // of them, unused
@@ -139,7 +151,10 @@ class PrefixIndex {
   int64_t evicted_snapshots_ = 0;
 };
 
-// The KV blocks of the prefix that ends with `node`, in order.
+// The deepest node on the way to `node`, itself included, that is on the device.
+PrefixNode& device_part(PrefixNode& node);
+
+// The KV blocks of the prefix that ends with `node`, which is on the device, in order.
 std::vector<int32_t> prefix_blocks(const PrefixNode& node);
 
 // The node `depth` chunks below the root on the way to `node`.

@@ -22,9 +22,14 @@ struct EngineOptions {
   double memory_utilization = 0.9;    // of the backend's free memory, in (0, 1]
   // Prompt tokens of a step beside decodes, at most; >= kChunkSize. 0: the rest of the budget.
   int64_t long_prefill_token_threshold = 0;
+  // Prompts are read in pieces so small that streams go on within this time, if a chunk allows it;
+  // 0: no limit.
+  double inter_token_target_seconds = 0.25;
+  bool fair_share = false;  // tenants of one priority take turns
   bool enable_prefix_caching = true;
   bool prefix_cache_answers = true;        // see PrefixCacheOptions::reuse_answers
   int64_t prefix_cache_memory_bytes = -1;  // for state snapshots; -1: a share of what is free
+  int64_t swap_space_bytes = 0;        // of host memory for what the prefix cache has no room for
   int64_t prefix_cache_interval = -1;  // tokens between snapshots of long prompts; 0: none; -1: by
                                        // the memory there is
   int64_t sampling_vocab_size = 0;     // tokens at and above it are padding; 0: the model's own
@@ -36,6 +41,7 @@ struct MemoryPlan {  // printed at start; all of it is allocated before the firs
   int64_t kv_bytes = 0;
   int64_t state_bytes = 0;
   int64_t snapshot_bytes = 0;
+  int64_t swap_bytes = 0;  // of host memory
   int64_t num_blocks = 0;
   int64_t num_state_slots = 0;
   int64_t num_snapshots = 0;      // state slots of the prefix cache, beside those
@@ -65,6 +71,10 @@ struct EngineStats {
   int64_t cached_blocks = 0;        // KV blocks that the prefix cache holds, in use or not
   int64_t evicted_blocks = 0;
   int64_t evicted_snapshots = 0;
+  int64_t swapped_blocks = 0;      // KV blocks on the host now
+  int64_t swapped_snapshots = 0;   // snapshots there
+  int64_t swapped_in_blocks = 0;   // brought back so far
+  int64_t swapped_out_blocks = 0;  // copied to the host so far
 };
 
 // Called on the engine thread after each step with everything the step produced; must not block.

@@ -35,8 +35,9 @@ EngineCore::EngineCore(const CoreOptions& options, ModelRunner& runner)
       blocks_(options.num_blocks),
       slots_(options.num_state_slots),
       snapshots_(options.num_snapshots, options.num_state_slots),
-      cache_(options.prefix_cache, blocks_, snapshots_),
-      scheduler_(options.scheduler, blocks_, slots_, cache_) {}
+      cache_(options.prefix_cache, blocks_, snapshots_, runner.transfer()),
+      scheduler_(options.scheduler, blocks_, slots_, cache_),
+      pace_(options.inter_token_target_seconds) {}
 
 void EngineCore::add(RequestId id, Request request, RequestTimes::Clock::time_point submitted) {
   auto state = std::make_unique<RequestState>();
@@ -106,7 +107,9 @@ void EngineCore::step() {
 }
 
 void EngineCore::run_step() {
+  const auto begin = RequestTimes::Clock::now();
   planned_ = false;
+  scheduler_.limit_prompts_beside_decodes(pace_.prompt_tokens());
   scheduler_.plan(plan_);
   planned_ = true;
   note_scheduled();
@@ -115,7 +118,15 @@ void EngineCore::run_step() {
   build_step_input(plan_, input_);
   sampled_.assign(input_.rows.size(), SampledToken{});
   runner_->run(input_.batch, input_.rows, sampled_);
+  record_pace(std::chrono::duration<double>(RequestTimes::Clock::now() - begin).count());
   commit_step();
+}
+
+void EngineCore::record_pace(double seconds) {
+  const auto num_decodes = std::ranges::count_if(
+      plan_.sequences,
+      [](const ScheduledSequence& scheduled) { return scheduled.recurrent && scheduled.samples; });
+  pace_.record(plan_.num_tokens - num_decodes, num_decodes > 0, seconds);
 }
 
 void EngineCore::note_scheduled() {

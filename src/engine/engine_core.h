@@ -15,6 +15,7 @@
 #include "engine/invariants.h"
 #include "engine/model_runner.h"
 #include "engine/scheduler.h"
+#include "engine/step_pace.h"
 
 namespace deltaserve {
 
@@ -26,6 +27,7 @@ struct CoreOptions {
   int32_t vocab_size = 0;        // tokens that may be drawn
   SchedulerOptions scheduler;
   PrefixCacheOptions prefix_cache;
+  double inter_token_target_seconds = 0.0;  // see StepPace
 };
 
 class EngineCore {
@@ -55,6 +57,7 @@ class EngineCore {
  private:
   void run_step();
   void note_scheduled();
+  void record_pace(double seconds);
   void commit_step();
   void commit_sequence(const ScheduledSequence& scheduled, const SampledToken* sampled,
                        std::span<PlannedSnapshot> snapshots, std::span<Sequence* const> forks);
@@ -78,6 +81,7 @@ class EngineCore {
   StatePool snapshots_;
   PrefixCache cache_;
   Scheduler scheduler_;
+  StepPace pace_;
   uint64_t next_arrival_ = 0;
   std::unordered_map<RequestId, std::unique_ptr<RequestState>> requests_;
   std::vector<RequestId> ended_;  // forgotten at the end of the call that ended them

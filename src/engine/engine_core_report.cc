@@ -17,9 +17,13 @@ EngineStats EngineCore::stats() const {
   const PrefixIndexStats index = cache_.index()->stats();
   stats.num_snapshots = index.num_snapshots;
   stats.snapshot_bytes = index.num_snapshots * state_slot_bytes_;
-  stats.cached_blocks = index.num_nodes * kBlocksPerChunk;
+  stats.cached_blocks = (index.num_nodes - index.host.num_chunks) * kBlocksPerChunk;
   stats.evicted_blocks = index.evicted_blocks;
   stats.evicted_snapshots = index.evicted_snapshots;
+  stats.swapped_blocks = index.host.num_chunks * kBlocksPerChunk;
+  stats.swapped_snapshots = index.host.num_states;
+  stats.swapped_in_blocks = index.host.chunks_in * kBlocksPerChunk;
+  stats.swapped_out_blocks = index.host.chunks_out * kBlocksPerChunk;
   return stats;
 }
 
@@ -36,6 +40,11 @@ EngineSnapshot EngineCore::snapshot() const {
   }
   snapshot.num_reclaimable_blocks = blocks_.num_reclaimable();
   if (cache_.index() != nullptr) take_snapshot(*cache_.index(), snapshot.nodes);
+  if (cache_.host() != nullptr) {
+    const HostTierStats host = cache_.index()->stats().host;
+    snapshot.num_host_chunks = host.num_chunks;
+    snapshot.num_host_states = host.num_states;
+  }
   snapshot.num_free_blocks = blocks_.num_free();
   snapshot.num_free_slots = slots_.num_free();
   snapshot.num_running = static_cast<int64_t>(scheduler_.running().size());

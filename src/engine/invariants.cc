@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace deltaserve {
 namespace {
@@ -100,13 +101,35 @@ Violation check_snapshots(const EngineSnapshot& snapshot) {
   return std::nullopt;
 }
 
+Violation check_host(const EngineSnapshot& snapshot) {
+  std::unordered_set<int32_t> chunks;
+  std::unordered_set<int32_t> states;
+  for (const NodeSnapshot& node : snapshot.nodes) {
+    if (node.host_chunk && !chunks.insert(*node.host_chunk).second) {
+      return fmt::format("host chunk {} has two owners", *node.host_chunk);
+    }
+    if (node.host_state && !states.insert(*node.host_state).second) {
+      return fmt::format("host state {} has two owners", *node.host_state);
+    }
+  }
+  if (static_cast<int64_t>(chunks.size()) != snapshot.num_host_chunks) {
+    return "a host chunk has no owner";
+  }
+  if (static_cast<int64_t>(states.size()) != snapshot.num_host_states) {
+    return "a host state has no owner";
+  }
+  return std::nullopt;
+}
+
 Violation check_nodes(const EngineSnapshot& snapshot) {
   std::unordered_map<uint64_t, const NodeSnapshot*> by_id;
   std::unordered_map<uint64_t, int32_t> children;
+  std::unordered_map<uint64_t, int32_t> device_children;
   std::unordered_map<uint64_t, int32_t> pins;
   for (const NodeSnapshot& node : snapshot.nodes) {
     by_id[node.id] = &node;
     ++children[node.parent];
+    if (!node.host_chunk) ++device_children[node.parent];
   }
   for (const SequenceSnapshot& s : snapshot.sequences) {
     if (s.pinned_node) ++pins[*s.pinned_node];
@@ -116,9 +139,16 @@ Violation check_nodes(const EngineSnapshot& snapshot) {
     if (parent == by_id.end() ? node.depth != 1 : parent->second->depth + 1 != node.depth) {
       return fmt::format("node {} hangs at the wrong place", node.id);
     }
-    if (children[node.id] != node.num_children) return fmt::format("node {} lost a child", node.id);
+    if (children[node.id] != node.num_children ||
+        device_children[node.id] != node.num_device_children) {
+      return fmt::format("node {} lost a child", node.id);
+    }
+    if (parent != by_id.end() && parent->second->host_chunk && !node.host_chunk) {
+      return fmt::format("node {} is on the device behind one on the host", node.id);
+    }
+    const int32_t below = node.host_chunk ? node.num_children : node.num_device_children;
     if (pins[node.id] != node.num_pins) return fmt::format("node {} lost a pin", node.id);
-    if (node.evictable != (node.num_children == 0 && node.num_pins == 0)) {
+    if (node.evictable != (below == 0 && node.num_pins == 0)) {
       return fmt::format("node {} is queued for eviction wrongly", node.id);
     }
   }
@@ -137,7 +167,8 @@ Violation check_prefixes(const EngineSnapshot& snapshot) {
       const int64_t first = (node.depth - 1) * kBlocksPerChunk;
       for (int64_t b = 0; b < kBlocksPerChunk; ++b) {
         const auto i = static_cast<size_t>(first + b);
-        if (i >= s.blocks.size() || s.blocks[i] != node.blocks[static_cast<size_t>(b)]) {
+        if (node.host_chunk || i >= s.blocks.size() ||
+            s.blocks[i] != node.blocks[static_cast<size_t>(b)]) {
           return fmt::format("choice {} of request {} does not own its prefix", s.index, s.request);
         }
       }
@@ -184,11 +215,14 @@ void take_snapshot(const PrefixIndex& index, std::vector<NodeSnapshot>& nodes) {
     s.id = node->id;
     s.parent = node->parent->id;
     s.depth = node->depth;
-    s.blocks.assign(node->blocks.begin(), node->blocks.end());
+    if (node->on_device()) s.blocks.assign(node->blocks.begin(), node->blocks.end());
+    if (node->host_chunk >= 0) s.host_chunk = node->host_chunk;
+    if (node->host_state >= 0) s.host_state = node->host_state;
     if (node->snapshot) s.snapshot = node->snapshot->id();
     s.num_children = node->num_children;
+    s.num_device_children = node->num_device_children;
     s.num_pins = node->num_pins;
-    s.evictable = node->block_place >= 0;
+    s.evictable = node->block_place >= 0 || node->host_leaf_place >= 0;
   }
 }
 
@@ -198,8 +232,8 @@ std::optional<std::string> find_violation(const EngineSnapshot& snapshot) {
       return fmt::format("choice {} of request {} {}", s.index, s.request, *v);
     }
   }
-  for (const auto check :
-       {check_blocks, check_slots, check_snapshots, check_nodes, check_prefixes, check_counts}) {
+  for (const auto check : {check_blocks, check_slots, check_snapshots, check_host, check_nodes,
+                           check_prefixes, check_counts}) {
     if (Violation v = check(snapshot)) return v;
   }
   return std::nullopt;

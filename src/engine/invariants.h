@@ -16,9 +16,12 @@ struct NodeSnapshot {
   uint64_t id = 0;
   uint64_t parent = 0;  // 0: a root
   int64_t depth = 0;
-  std::vector<int32_t> blocks;
+  std::vector<int32_t> blocks;  // none while on the host
   std::optional<int32_t> snapshot;
+  std::optional<int32_t> host_chunk;
+  std::optional<int32_t> host_state;
   int32_t num_children = 0;
+  int32_t num_device_children = 0;
   int32_t num_pins = 0;
   bool evictable = false;  // as the index has it
 };
@@ -52,6 +55,8 @@ struct EngineSnapshot {
   std::vector<SequenceSnapshot> sequences;  // of all requests, finished choices included
   std::vector<uint8_t> snapshots_in_use;    // [num_snapshots]
   std::vector<NodeSnapshot> nodes;          // of the prefix index
+  int64_t num_host_chunks = 0;              // entries of the host tier in use
+  int64_t num_host_states = 0;
 };
 
 // The first thing that is wrong, in words; none if all is well.

@@ -63,8 +63,14 @@ Result<void> check_options(const EngineOptions& options, const ModelConfig& conf
                     options.long_prefill_token_threshold, kChunkSize),
         "long_prefill_token_threshold");
   }
+  if (!(options.inter_token_target_seconds >= 0.0)) {
+    return invalid("inter_token_target must not be negative", "inter_token_target");
+  }
   if (options.prefix_cache_memory_bytes < -1) {
     return invalid("prefix_cache_memory_bytes must not be negative", "prefix_cache_memory_bytes");
+  }
+  if (options.swap_space_bytes < 0) {
+    return invalid("swap_space must not be negative", "swap_space");
   }
   if (options.prefix_cache_interval < -1) {
     return invalid("prefix_cache_interval must not be negative", "prefix_cache_interval");
@@ -186,6 +192,7 @@ Result<MemoryPlan> plan_memory(const Model& model, size_t free_memory,
                 int64_t{std::numeric_limits<int32_t>::max() / kBlockSize}});
   plan.kv_bytes = plan.num_blocks * memory.kv_block_bytes;
   plan.snapshot_interval = plan_interval(options, plan);
+  plan.swap_bytes = options.enable_prefix_caching ? options.swap_space_bytes : 0;
   plan.workspace_bytes = model.workspace_bytes(step_limits(options, plan.max_model_len));
   return plan;
 }

@@ -6,7 +6,7 @@
 namespace deltaserve {
 namespace {
 
-class LoadedModelRunner : public ModelRunner {
+class LoadedModelRunner : public ModelRunner, private CacheTransfer {
  public:
   LoadedModelRunner(Model& model, int64_t sampling_vocab_size)
       : model_(&model), sampling_vocab_size_(sampling_vocab_size) {}
@@ -26,7 +26,18 @@ class LoadedModelRunner : public ModelRunner {
     model_->backend().sample(args);
   }
 
+  CacheTransfer* transfer() override { return this; }
+
  private:
+  int64_t block_bytes() const override { return model_->memory().kv_block_bytes; }
+  int64_t state_bytes() const override { return model_->memory().state_slot_bytes; }
+  void save_block(int32_t block, std::byte* to) override { model_->save_block(block, to); }
+  void load_block(const std::byte* from, int32_t block) override {
+    model_->load_block(from, block);
+  }
+  void save_state(int32_t slot, std::byte* to) override { model_->save_state(slot, to); }
+  void load_state(const std::byte* from, int32_t slot) override { model_->load_state(from, slot); }
+
   Model* model_;
   int64_t sampling_vocab_size_;
 };

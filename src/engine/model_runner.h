@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 
+#include "cache/host_store.h"
 #include "model/batch.h"
 #include "model/model.h"
 #include "ops/sampling.h"
@@ -19,6 +20,9 @@ class ModelRunner {
   // slots, state slots and blocks that the batch writes are then undefined, all others untouched.
   virtual void run(const Batch& batch, std::span<const SamplingRow> rows,
                    std::span<SampledToken> sampled) = 0;
+
+  // Copies of the caches to host memory and back; null: not possible.
+  virtual CacheTransfer* transfer() { return nullptr; }
 };
 
 // `model` is allocated and must outlive the runner. Tokens are drawn below `sampling_vocab_size`.

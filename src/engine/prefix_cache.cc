@@ -34,9 +34,14 @@ bool is_bound(const Sequence& sequence) {
 
 }  // namespace
 
-PrefixCache::PrefixCache(const PrefixCacheOptions& options, BlockPool& blocks, StatePool& snapshots)
+PrefixCache::PrefixCache(const PrefixCacheOptions& options, BlockPool& blocks, StatePool& snapshots,
+                         CacheTransfer* transfer)
     : options_(options), blocks_(&blocks), snapshots_(&snapshots) {
-  if (options.enabled) index_.emplace(blocks, snapshots, options.hash_seed);
+  if (!options.enabled) return;
+  if (transfer != nullptr && options.swap_space_bytes > 0) {
+    host_.emplace(*transfer, options.swap_space_bytes);
+  }
+  index_.emplace(blocks, snapshots, options.hash_seed, host_ ? &*host_ : nullptr);
 }
 
 void PrefixCache::read_chunk(Sequence& sequence, int64_t chunk, ChunkKey& key) const {
@@ -81,7 +86,9 @@ PrefixNode* PrefixCache::adopt(Sequence& sequence) {
   prefix.pin = PrefixPin(*index_, start);
   prefix.num_known = match.num_known_tokens;
   if (match.node == nullptr) return nullptr;
-  sequence.table().share(prefix_blocks(start));
+  PrefixNode& on_device = device_part(start);
+  if (&on_device != &start) prefix.device_pin = PrefixPin(*index_, on_device);
+  sequence.table().share(prefix_blocks(on_device));
   sequence.resume_at(start.num_tokens());
   if (bound) return match.node;
   prefix.inherited.resize(static_cast<size_t>(start.depth));
@@ -99,19 +106,39 @@ void PrefixCache::let_go(Sequence& sequence) {
   sequence.table().clear();
   sequence.resume_at(0);
   sequence.prefix().pin.reset();
+  sequence.prefix().device_pin.reset();
 }
 
-int64_t PrefixCache::note_admitted(Sequence& sequence, PrefixNode* found) {
-  if (found != nullptr) index_->note_hit(*found);
+void PrefixCache::restore(Sequence& sequence, PrefixNode& found, StepPlan& plan) {
+  index_->note_hit(found);
+  std::vector<PrefixNode*> on_host;
+  for (PrefixNode* node = &found; !node->on_device(); node = node->parent) on_host.push_back(node);
+  for (auto node = on_host.rbegin(); node != on_host.rend(); ++node) {
+    const auto first = static_cast<size_t>(((*node)->depth - 1) * kBlocksPerChunk);
+    index_->load_chunk(**node, std::span<const int32_t, kBlocksPerChunk>(
+                                   sequence.table().blocks().data() + first, kBlocksPerChunk));
+  }
+  sequence.prefix().device_pin.reset();
+  const int32_t slot = sequence.slot()->id();
+  if (found.snapshot) {
+    plan.restores.push_back({.from = found.snapshot->id(), .to = slot});
+  } else {
+    host_->load_state(found, slot);
+  }
+}
+
+void PrefixCache::start(Sequence& sequence, PrefixNode* found, StepPlan& plan) {
+  if (found != nullptr) restore(sequence, *found, plan);
   const int64_t begin = sequence.num_computed();
   RequestState& request = sequence.owner();
   if (!request.num_cached_tokens) request.num_cached_tokens = begin;
-  if (sequence.num_lost() > 0) return std::max<int64_t>(0, sequence.num_lost() - begin);
-  if (index_) {
-    counters_.query_tokens += sequence.prompt_len();
-    counters_.hit_tokens += begin;
+  if (sequence.num_lost() > 0) {
+    plan.num_recomputed_tokens += std::max<int64_t>(0, sequence.num_lost() - begin);
+    return;
   }
-  return 0;
+  if (!index_) return;
+  counters_.query_tokens += sequence.prompt_len();
+  counters_.hit_tokens += begin;
 }
 
 void PrefixCache::make_room(const BlockTable& table, int64_t num_tokens) {
@@ -212,7 +239,7 @@ void PrefixCache::commit_snapshot(Sequence& sequence, PlannedSnapshot& snapshot)
   const int64_t depth = snapshot.position / kChunkSize;
   if (prefix.pin.node()->depth < depth) return;
   PrefixNode& node = prefix_ancestor(*prefix.pin.node(), depth);
-  if (node.snapshot) return;
+  if (node.has_state()) return;
   const int32_t slot = snapshot.slot.id();
   index_->attach_snapshot(node, std::move(snapshot.slot));
   if (snapshot.position < sequence.prompt_len()) return;

@@ -27,6 +27,7 @@ struct PrefixCacheOptions {
   bool reuse_answers = true;
   int64_t snapshot_interval = 0;  // chunks between snapshots of a long prompt; 0: none between
   uint64_t hash_seed = 0;
+  int64_t swap_space_bytes = 0;  // of host memory for what the device gives up
 };
 
 // Snapshots that one step takes at most: each may cut a sequence, and step limits count the pieces.
@@ -40,14 +41,17 @@ struct PrefixCacheCounters {
 class PrefixCache {
  public:
   // The pools must outlive this. `snapshots` are the slots beside those of running sequences.
-  PrefixCache(const PrefixCacheOptions& options, BlockPool& blocks, StatePool& snapshots);
+  // `transfer` (null: no host tier) too.
+  PrefixCache(const PrefixCacheOptions& options, BlockPool& blocks, StatePool& snapshots,
+              CacheTransfer* transfer = nullptr);
 
   // Makes a waiting sequence share the longest prefix that can be resumed, and returns the node
   // with its snapshot; null: it begins anew. let_go() takes that back.
   PrefixNode* adopt(Sequence& sequence);
   void let_go(Sequence& sequence);
-  // The sequence was admitted as it was adopted. Returns the tokens that it had computed before.
-  int64_t note_admitted(Sequence& sequence, PrefixNode* found);
+  // The sequence was admitted as it was adopted and has blocks for all that was found: brings back
+  // what is on the host, and adds to the plan what is left to be copied.
+  void start(Sequence& sequence, PrefixNode* found, StepPlan& plan);
 
   // Evicts, if that suffices, until the table can grow to `num_tokens` tokens (or `num_blocks` are
   // free); else nothing.
@@ -62,11 +66,13 @@ class PrefixCache {
   void forget(Sequence& sequence);
 
   void recount();  // see BlockPool::recount
+  const HostTier* host() const { return host_ ? &*host_ : nullptr; }
   PrefixIndex* index() { return index_ ? &*index_ : nullptr; }
   const PrefixIndex* index() const { return index_ ? &*index_ : nullptr; }
   const PrefixCacheCounters& counters() const { return counters_; }
 
  private:
+  void restore(Sequence& sequence, PrefixNode& found, StepPlan& plan);
   void read_chunk(Sequence& sequence, int64_t chunk, ChunkKey& key) const;
   void wanted_borders(const ScheduledSequence& scheduled);
   void want(int64_t border, int64_t begin, int64_t end);
@@ -76,6 +82,7 @@ class PrefixCache {
   PrefixCacheOptions options_;
   BlockPool* blocks_;
   StatePool* snapshots_;
+  std::optional<HostTier> host_;
   std::optional<PrefixIndex> index_;
   PrefixCacheCounters counters_;
   std::vector<int64_t> borders_;  // of the sequence being planned

@@ -44,7 +44,11 @@ int64_t missing_blocks(const Sequence& sequence) {
 
 Scheduler::Scheduler(const SchedulerOptions& options, BlockPool& blocks, StatePool& slots,
                      PrefixCache& cache)
-    : options_(options), blocks_(&blocks), slots_(&slots), cache_(&cache) {
+    : options_(options),
+      blocks_(&blocks),
+      slots_(&slots),
+      cache_(&cache),
+      waiting_(options.fair_share) {
   DS_CHECK(options.max_num_seqs >= 1);
   DS_CHECK(options.long_prefill_token_threshold == 0 ||
            options.long_prefill_token_threshold >= kChunkSize);
@@ -53,11 +57,13 @@ Scheduler::Scheduler(const SchedulerOptions& options, BlockPool& blocks, StatePo
 }
 
 void Scheduler::add(Sequence& sequence) {
-  waiting_.insert(&sequence);
+  waiting_.join(sequence);
+  waiting_.insert(sequence);
 }
 
 void Scheduler::remove(Sequence& sequence) {
-  if (waiting_.erase(&sequence) == 0) std::erase(running_, &sequence);
+  if (!waiting_.erase(sequence)) std::erase(running_, &sequence);
+  waiting_.leave(sequence);
 }
 
 void Scheduler::plan(StepPlan& plan) {
@@ -65,8 +71,7 @@ void Scheduler::plan(StepPlan& plan) {
   Budget budget;
   budget.tokens = options_.max_num_batched_tokens;
   budget.decodes = std::ranges::count_if(running_, [](const Sequence* s) { return is_decode(*s); });
-  const bool capped = options_.long_prefill_token_threshold > 0 && budget.decodes > 0;
-  budget.prompts = capped ? options_.long_prefill_token_threshold : budget.tokens;
+  budget.prompts = budget.decodes > 0 ? prompt_limit() : budget.tokens;
   budget.logprob_rows = kMaxPromptLogprobRows;
   plan_running(budget, plan);
   if (plan.num_preemptions == 0) plan_waiting(budget, plan);
@@ -75,6 +80,14 @@ void Scheduler::plan(StepPlan& plan) {
   plan_forks(plan);
   cache_->plan_snapshots(plan);
   DS_CHECK(!plan.sequences.empty() || (running_.empty() && waiting_.empty()));
+}
+
+int64_t Scheduler::prompt_limit() const {
+  int64_t limit = options_.max_num_batched_tokens;
+  for (const int64_t other : {options_.long_prefill_token_threshold, prompt_limit_}) {
+    if (other > 0) limit = std::min(limit, other);
+  }
+  return limit;
 }
 
 void Scheduler::plan_running(Budget& budget, StepPlan& plan) {
@@ -109,18 +122,18 @@ bool Scheduler::has_slot(int64_t held) const {
 void Scheduler::plan_waiting(Budget& budget, StepPlan& plan) {
   int64_t promised = promised_blocks();
   int64_t held = 0;  // slots for choices that will fork
-  auto next = waiting_.begin();
-  while (next != waiting_.end() && !budget.prompts_wait && has_slot(held)) {
-    Sequence& sequence = **next;
-    if (waits_for_fork(sequence)) {
+  waiting_.begin_walk();
+  while (!budget.prompts_wait && has_slot(held)) {
+    Sequence* const next = waiting_.next();
+    if (next == nullptr) return;
+    if (waits_for_fork(*next)) {
       ++held;
       ++promised;
-      ++next;
+      waiting_.pass_over(*next);
       continue;
     }
-    if (!admit(sequence, promised, budget, plan)) return;
-    promised += missing_blocks(sequence);
-    next = waiting_.upper_bound(&sequence);
+    if (!admit(*next, promised, budget, plan)) return;
+    promised += missing_blocks(*next);
   }
 }
 
@@ -132,16 +145,13 @@ bool Scheduler::admit(Sequence& sequence, int64_t promised_blocks, Budget& budge
     cache_->let_go(sequence);
     return false;
   }
-  waiting_.erase(&sequence);
+  waiting_.erase(sequence);
   running_.insert(std::ranges::upper_bound(running_, &sequence, RankLess{}), &sequence);
   sequence.admit(slots_->acquire().value());
   const int64_t end = sequence.num_computed() + piece.num_scheduled_tokens;
   cache_->make_room(sequence.table(), end);
   DS_CHECK(sequence.table().reserve_tokens(end));
-  plan.num_recomputed_tokens += cache_->note_admitted(sequence, found);
-  if (found != nullptr) {
-    plan.restores.push_back({.from = found->snapshot->id(), .to = sequence.slot()->id()});
-  }
+  cache_->start(sequence, found, plan);
   schedule(piece, budget, plan);
   return true;
 }
@@ -174,7 +184,7 @@ bool Scheduler::fork(Sequence& leader, Sequence& sequence, int64_t promised_bloc
     return false;
   }
   cache_->make_room(needed);
-  waiting_.erase(&sequence);
+  waiting_.erase(sequence);
   running_.insert(std::ranges::upper_bound(running_, &sequence, RankLess{}), &sequence);
   DS_CHECK(sequence.fork(leader, slots_->acquire().value()));
   return true;
@@ -216,7 +226,7 @@ bool Scheduler::reserve(Sequence& sequence, int64_t num_tokens, Budget& budget, 
   while (!sequence.table().reserve_tokens(end)) {
     Sequence& victim = *running_.back();
     if (is_decode(victim)) --budget.decodes;
-    waiting_.insert(&victim);  // first, so that an exception loses nobody
+    waiting_.insert(victim);  // first, so that an exception loses nobody
     running_.pop_back();
     victim.preempt();
     ++plan.num_preemptions;
@@ -238,6 +248,7 @@ void Scheduler::schedule(const ScheduledSequence& piece, Budget& budget, StepPla
   budget.tokens -= piece.num_scheduled_tokens;
   if (!is_decode(*piece.sequence)) budget.prompts -= piece.num_scheduled_tokens;
   budget.logprob_rows -= piece.num_prompt_logprobs;
+  waiting_.charge(*piece.sequence, piece.num_scheduled_tokens);
   plan.num_tokens += piece.num_scheduled_tokens;
   plan.sequences.push_back(piece);
 }
@@ -250,7 +261,8 @@ void Scheduler::recount_pools() {
     if (sequence->slot()) slots.push_back(sequence->slot()->id());
   }
   // One that was being admitted may share blocks already.
-  for (const Sequence* sequence : waiting_) tables.push_back(sequence->table().blocks());
+  waiting_.for_each(
+      [&tables](const Sequence& sequence) { tables.push_back(sequence.table().blocks()); });
   blocks_->recount(tables);
   slots_->recount(slots);
   cache_->recount();

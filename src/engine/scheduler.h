@@ -15,7 +15,6 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <span>
 #include <vector>
 
@@ -24,6 +23,7 @@
 #include "engine/prefix_cache.h"
 #include "engine/sequence.h"
 #include "engine/step_plan.h"
+#include "engine/waiting_queue.h"
 
 namespace deltaserve {
 
@@ -32,6 +32,7 @@ struct SchedulerOptions {
   int64_t max_num_batched_tokens = 0;  // >= kChunkSize + max_num_seqs
   // Prompt tokens of a step beside decodes, at most; >= kChunkSize. 0: the rest of the budget.
   int64_t long_prefill_token_threshold = 0;
+  bool fair_share = false;  // see WaitingQueue
 };
 
 // Rows of logits that a step gives to prompt logprobs at most: one chunk, because a row is as wide
@@ -54,8 +55,10 @@ class Scheduler {
   void plan(StepPlan& plan);
 
   std::span<Sequence* const> running() const { return running_; }  // in rank order
-  Sequence* first_waiting() const { return waiting_.empty() ? nullptr : *waiting_.begin(); }
-  int64_t num_waiting() const { return static_cast<int64_t>(waiting_.size()); }
+  Sequence* first_waiting() const { return waiting_.first(); }
+  int64_t num_waiting() const { return waiting_.size(); }
+  // For the steps to come, beside the threshold of the options; 0: no limit.
+  void limit_prompts_beside_decodes(int64_t num_tokens) { prompt_limit_ = num_tokens; }
 
   // Counts anew what the running sequences own: see BlockPool::recount.
   void recount_pools();
@@ -82,14 +85,16 @@ class Scheduler {
   ScheduledSequence next_piece(Sequence& sequence, const Budget& budget) const;
   bool reserve(Sequence& sequence, int64_t num_tokens, Budget& budget, StepPlan& plan);
   bool can_admit(const Sequence& sequence, int64_t promised_blocks) const;
-  static void schedule(const ScheduledSequence& piece, Budget& budget, StepPlan& plan);
+  void schedule(const ScheduledSequence& piece, Budget& budget, StepPlan& plan);
+  int64_t prompt_limit() const;
 
   SchedulerOptions options_;
   BlockPool* blocks_;
   StatePool* slots_;
   PrefixCache* cache_;
   std::vector<Sequence*> running_;  // in rank order
-  std::set<Sequence*, RankLess> waiting_;
+  WaitingQueue waiting_;
+  int64_t prompt_limit_ = 0;
 };
 
 }  // namespace deltaserve

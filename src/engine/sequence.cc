@@ -54,7 +54,7 @@ int64_t Sequence::same_way_until(int64_t i) const {
 
 void Sequence::resume_at(int64_t num_tokens) {
   DS_CHECK(status_ == SequenceStatus::kWaiting || status_ == SequenceStatus::kPreempted);
-  DS_CHECK(table_.num_blocks() == num_tokens / kBlockSize);
+  DS_CHECK(table_.num_blocks() <= num_tokens / kBlockSize);
   num_computed_ = num_tokens;
 }
 
@@ -128,6 +128,7 @@ void Sequence::release() {
   num_computed_ = 0;
   if (owner_->prefilling == this) owner_->prefilling = nullptr;
   prefix_.pin.reset();
+  prefix_.device_pin.reset();
   prefix_.detached = false;
   prefix_.num_known = 0;
   prefix_.last_answer = nullptr;

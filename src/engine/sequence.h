@@ -58,6 +58,7 @@ struct SequencePrefix {
   // How the chunks were computed that it took from the cache, if any of them not as a prompt.
   std::vector<ChunkCode> inherited;
   PrefixPin pin;          // the last of its computed chunks that the index has
+  PrefixPin device_pin;   // the last before it on the device, until the rest is there too
   bool detached = false;  // the index took one of its chunks not: nor does it those behind
   int64_t num_known = 0;  // tokens whose KV was found, beyond what could be resumed
   PrefixNode* last_answer =

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "engine/step_limits.h"
+#include "engine/warm_up.h"
 
 namespace deltaserve {
 
@@ -167,18 +168,23 @@ Result<std::unique_ptr<Engine>> make_engine(Model& model, const EngineOptions& o
   threaded.core.vocab_size = static_cast<int32_t>(vocab_size);
   threaded.core.scheduler = {.max_num_seqs = options.max_num_seqs,
                              .max_num_batched_tokens = options.max_num_batched_tokens,
-                             .long_prefill_token_threshold = options.long_prefill_token_threshold};
+                             .long_prefill_token_threshold = options.long_prefill_token_threshold,
+                             .fair_share = options.fair_share};
+  threaded.core.inter_token_target_seconds = options.inter_token_target_seconds;
   threaded.core.prefix_cache = {.enabled = options.enable_prefix_caching,
                                 .reuse_answers = options.prefix_cache_answers,
                                 .snapshot_interval = plan->snapshot_interval,
-                                .hash_seed = std::random_device()()};
+                                .hash_seed = std::random_device()(),
+                                .swap_space_bytes = options.swap_space_bytes};
   threaded.core.state_slot_bytes = model.memory().state_slot_bytes;
   threaded.limits = {.max_model_len = plan->max_model_len,
                      .vocab_size = vocab_size,
                      .max_choices = options.max_queue_len};
   threaded.max_queue_len = options.max_queue_len;
   threaded.plan = *plan;
-  return std::make_unique<ThreadedEngine>(threaded, make_model_runner(model, vocab_size));
+  std::unique_ptr<ModelRunner> runner = make_model_runner(model, vocab_size);
+  if (Result<void> warmed = warm_up(*runner); !warmed) return std::unexpected(warmed.error());
+  return std::make_unique<ThreadedEngine>(threaded, std::move(runner));
 }
 
 }  // namespace deltaserve

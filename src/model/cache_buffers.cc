@@ -35,6 +35,19 @@ void copy_entry(Backend& backend, void* memory, int64_t from, int64_t to, int64_
   backend.copy_on_device(base + to * bytes, base + from * bytes, static_cast<size_t>(bytes));
 }
 
+// Both return where the next entry lies.
+std::byte* save_entry(Backend& backend, const DeviceBuffer& buffer, int64_t index, int64_t bytes,
+                      std::byte* to) {
+  backend.copy_to_host(to, buffer.as<std::byte>() + index * bytes, static_cast<size_t>(bytes));
+  return to + bytes;
+}
+
+const std::byte* load_entry(Backend& backend, const DeviceBuffer& buffer, int64_t index,
+                            int64_t bytes, const std::byte* from) {
+  backend.copy_to_device(buffer.as<std::byte>() + index * bytes, from, static_cast<size_t>(bytes));
+  return from + bytes;
+}
+
 }  // namespace
 
 void LinearState::copy(Backend& backend, int32_t from_slot, int32_t to_slot) const {
@@ -102,6 +115,36 @@ void CacheBuffers::copy_block(int32_t from_block, int32_t to_block) const {
   }
   for (const DeviceBuffer& layer : kv_) {
     copy_entry(*backend_, layer.data(), from_block, to_block, layer_block_bytes_);
+  }
+}
+
+void CacheBuffers::save_state(int32_t slot, std::byte* to) const {
+  DS_CHECK(slot >= 0 && slot < num_state_slots_);
+  for (size_t i = 0; i < conv_.size(); ++i) {
+    to = save_entry(*backend_, conv_[i], slot, layer_conv_bytes_, to);
+    to = save_entry(*backend_, recurrent_[i], slot, layer_recurrent_bytes_, to);
+  }
+}
+
+void CacheBuffers::load_state(const std::byte* from, int32_t slot) const {
+  DS_CHECK(slot >= 0 && slot < num_state_slots_);
+  for (size_t i = 0; i < conv_.size(); ++i) {
+    from = load_entry(*backend_, conv_[i], slot, layer_conv_bytes_, from);
+    from = load_entry(*backend_, recurrent_[i], slot, layer_recurrent_bytes_, from);
+  }
+}
+
+void CacheBuffers::save_block(int32_t block, std::byte* to) const {
+  DS_CHECK(block >= 0 && block < num_blocks_);
+  for (const DeviceBuffer& layer : kv_) {
+    to = save_entry(*backend_, layer, block, layer_block_bytes_, to);
+  }
+}
+
+void CacheBuffers::load_block(const std::byte* from, int32_t block) const {
+  DS_CHECK(block >= 0 && block < num_blocks_);
+  for (const DeviceBuffer& layer : kv_) {
+    from = load_entry(*backend_, layer, block, layer_block_bytes_, from);
   }
 }
 

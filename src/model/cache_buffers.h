@@ -2,6 +2,7 @@
 // recurrent state of every linear layer.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -48,6 +49,11 @@ class CacheBuffers {
 
   void copy_state(int32_t from_slot, int32_t to_slot) const;
   void copy_block(int32_t from_block, int32_t to_block) const;
+  // Host memory of state_slot_bytes() or kv_block_bytes(): layer after layer.
+  void save_state(int32_t slot, std::byte* to) const;
+  void load_state(const std::byte* from, int32_t slot) const;
+  void save_block(int32_t block, std::byte* to) const;
+  void load_block(const std::byte* from, int32_t block) const;
 
  private:
   Backend* backend_ = nullptr;

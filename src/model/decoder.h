@@ -44,6 +44,10 @@ class Decoder final : public Model {
   int64_t logits_stride() const override { return row_stride(config_.vocab_size); }
   void copy_state(int32_t from_slot, int32_t to_slot) override;
   void copy_block(int32_t from_block, int32_t to_block) override;
+  void save_state(int32_t slot, std::byte* to) override { cache_.save_state(slot, to); }
+  void load_state(const std::byte* from, int32_t slot) override { cache_.load_state(from, slot); }
+  void save_block(int32_t block, std::byte* to) override { cache_.save_block(block, to); }
+  void load_block(const std::byte* from, int32_t block) override { cache_.load_block(from, block); }
 
  private:
   void run_layers(const Step& step, const HiddenCallback& on_hidden);

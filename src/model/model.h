@@ -2,12 +2,14 @@
 // requests.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "model/batch.h"
 #include "model/config.h"
@@ -53,6 +55,15 @@ class Model {
   // Copies a sequence's conv and recurrent state, or a KV block, in all layers.
   virtual void copy_state(int32_t from_slot, int32_t to_slot) = 0;
   virtual void copy_block(int32_t from_block, int32_t to_block) = 0;
+  // The same to and from host memory of state_slot_bytes, or kv_block_bytes. A model that has sizes
+  // only refuses.
+  virtual void save_state(int32_t /*slot*/, std::byte* /*to*/) { refuse_copy(); }
+  virtual void load_state(const std::byte* /*from*/, int32_t /*slot*/) { refuse_copy(); }
+  virtual void save_block(int32_t /*block*/, std::byte* /*to*/) { refuse_copy(); }
+  virtual void load_block(const std::byte* /*from*/, int32_t /*block*/) { refuse_copy(); }
+
+ private:
+  static void refuse_copy() { DS_CHECK(false, "this model has no caches"); }
 };
 
 // Loads every text tensor; vision and MTP tensors are recognised and left alone; any other tensor,

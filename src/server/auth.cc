@@ -20,27 +20,35 @@ bool equal_constant_time(std::string_view guess, std::string_view key) {
 
 }  // namespace
 
-bool Authenticator::is_key(std::string_view guess) const {
-  bool found = false;
-  for (const std::string& key : keys_) {
-    found |= equal_constant_time(guess, key);
+size_t Authenticator::number_of(std::string_view guess) const {
+  size_t number = 0;
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    if (equal_constant_time(guess, keys_[i])) {
+      number = i + 1;
+    }
   }
-  return found;
+  return number;
 }
 
-bool Authenticator::allows(std::string_view authorization, std::string_view x_api_key) const {
-  if (keys_.empty()) {
-    return true;
-  }
+size_t Authenticator::number_of(std::string_view authorization, std::string_view x_api_key) const {
   constexpr std::string_view kScheme = "bearer ";
   const bool bearer =
       authorization.size() > kScheme.size() &&
       std::equal(kScheme.begin(), kScheme.end(), authorization.begin(), [](char want, char got) {
         return want == static_cast<char>(std::tolower(static_cast<unsigned char>(got)));
       });
-  bool allowed = bearer && is_key(authorization.substr(kScheme.size()));
-  allowed |= !x_api_key.empty() && is_key(x_api_key);
-  return allowed;
+  const size_t first = bearer ? number_of(authorization.substr(kScheme.size())) : 0;
+  const size_t second = x_api_key.empty() ? 0 : number_of(x_api_key);
+  return first != 0 ? first : second;
+}
+
+bool Authenticator::allows(std::string_view authorization, std::string_view x_api_key) const {
+  return keys_.empty() || number_of(authorization, x_api_key) != 0;
+}
+
+std::string Authenticator::tenant(std::string_view authorization,
+                                  std::string_view x_api_key) const {
+  return keys_.empty() ? std::string() : std::to_string(number_of(authorization, x_api_key));
 }
 
 }  // namespace deltaserve

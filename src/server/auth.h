@@ -2,6 +2,7 @@
 // Anthropic's do.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,13 @@ class Authenticator {
   // whichever key, or none, fits.
   bool allows(std::string_view authorization, std::string_view x_api_key) const;
 
+  // Which of the keys it was, as a name that gives nothing of it away; "" without keys.
+  std::string tenant(std::string_view authorization, std::string_view x_api_key) const;
+
  private:
-  bool is_key(std::string_view guess) const;
+  // 1 for the first key, 0 for none.
+  size_t number_of(std::string_view guess) const;
+  size_t number_of(std::string_view authorization, std::string_view x_api_key) const;
 
   std::vector<std::string> keys_;
 };

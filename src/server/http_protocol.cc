@@ -225,6 +225,11 @@ void HttpProtocol::on_prepared(Result<ApiService::Prepared> prepared) {
     return;
   }
   try {
+    const std::string tenant = core_->authenticator.tenant(request_->header("authorization"),
+                                                           request_->header("x-api-key"));
+    for (Request& request : prepared->job.requests) {
+      request.tenant = tenant;
+    }
     exchange_ = std::make_shared<GenerationExchange>(
         *core_, *this, GenerationOrigin{io_index_, request_id_, route_->path, arrival_},
         *std::move(prepared));

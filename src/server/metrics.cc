@@ -131,6 +131,14 @@ void Metrics::append_engine(const ServingContext& context, const std::string& la
          "KV blocks that the prefix cache gave up.", count(stats.evicted_blocks));
   single("deltaserve:prefix_cache_evicted_snapshots_total", "counter",
          "State snapshots that the prefix cache gave up.", count(stats.evicted_snapshots));
+  single("deltaserve:prefix_cache_swapped_blocks", "gauge", "KV blocks in host memory.",
+         count(stats.swapped_blocks));
+  single("deltaserve:prefix_cache_swapped_snapshots", "gauge", "State snapshots in host memory.",
+         count(stats.swapped_snapshots));
+  single("deltaserve:prefix_cache_swapped_out_blocks_total", "counter",
+         "KV blocks copied to host memory.", count(stats.swapped_out_blocks));
+  single("deltaserve:prefix_cache_swapped_in_blocks_total", "counter",
+         "KV blocks brought back from host memory.", count(stats.swapped_in_blocks));
   single("deltaserve:recomputed_tokens_total", "counter",
          "Tokens computed again after a preemption.", count(stats.recomputed_tokens));
   single("deltaserve:engine_steps_total", "counter", "Forward steps of the engine.",

@@ -24,6 +24,8 @@ struct FakeLimits {
   bool reuse_answers = true;
   int64_t snapshot_interval = 0;
   int64_t long_prefill_token_threshold = 0;
+  bool fair_share = false;
+  int64_t swap_space_bytes = 0;
 };
 
 struct FakeEngine {
@@ -40,11 +42,13 @@ struct FakeEngine {
             .vocab_size = kFakeVocab,
             .scheduler = {.max_num_seqs = limits.max_num_seqs,
                           .max_num_batched_tokens = limits.max_num_batched_tokens,
-                          .long_prefill_token_threshold = limits.long_prefill_token_threshold},
+                          .long_prefill_token_threshold = limits.long_prefill_token_threshold,
+                          .fair_share = limits.fair_share},
             .prefix_cache = {.enabled = limits.num_snapshots > 0,
                              .reuse_answers = limits.reuse_answers,
                              .snapshot_interval = limits.snapshot_interval,
-                             .hash_seed = 1}};
+                             .hash_seed = 1,
+                             .swap_space_bytes = limits.swap_space_bytes}};
   }
 
   // One step with its checks; returns the requests that finished.

@@ -2,6 +2,7 @@
 #include "fake_runner.h"
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 
 namespace deltaserve {
@@ -157,6 +158,22 @@ SampledToken FakeRunner::draw(uint64_t logits, const SamplingRow& row) const {
     out.top.push_back({.token = static_cast<int32_t>(hash % vocab), .logprob = to_logprob(hash)});
   }
   return out;
+}
+
+void FakeRunner::save_block(int32_t block, std::byte* to) {
+  std::memcpy(to, &kv(block * kBlockSize), static_cast<size_t>(block_bytes()));
+}
+
+void FakeRunner::load_block(const std::byte* from, int32_t block) {
+  std::memcpy(&kv(block * kBlockSize), from, static_cast<size_t>(block_bytes()));
+}
+
+void FakeRunner::save_state(int32_t slot, std::byte* to) {
+  std::memcpy(to, &states_.at(static_cast<size_t>(slot)), sizeof(uint64_t));
+}
+
+void FakeRunner::load_state(const std::byte* from, int32_t slot) {
+  std::memcpy(&states_.at(static_cast<size_t>(slot)), from, sizeof(uint64_t));
 }
 
 }  // namespace deltaserve

@@ -12,12 +12,14 @@
 
 namespace deltaserve {
 
-class FakeRunner : public ModelRunner {
+class FakeRunner : public ModelRunner, private CacheTransfer {
  public:
   FakeRunner(int32_t num_blocks, int32_t num_slots, int32_t vocab_size);
 
   void run(const Batch& batch, std::span<const SamplingRow> rows,
            std::span<SampledToken> sampled) override;
+
+  CacheTransfer* transfer() override { return this; }
 
   // Called before each sequence of a batch; may throw to fail the step half way.
   std::function<void(const Batch& batch, int32_t sequence)> on_sequence;
@@ -30,6 +32,13 @@ class FakeRunner : public ModelRunner {
     int32_t position = -1;
     uint64_t hash = 0;
   };
+
+  int64_t block_bytes() const override { return kBlockSize * int64_t{sizeof(KvEntry)}; }
+  int64_t state_bytes() const override { return int64_t{sizeof(uint64_t)}; }
+  void save_block(int32_t block, std::byte* to) override;
+  void load_block(const std::byte* from, int32_t block) override;
+  void save_state(int32_t slot, std::byte* to) override;
+  void load_state(const std::byte* from, int32_t slot) override;
 
   KvEntry& kv(int32_t slot);
   void run_phase(const Batch& batch, int32_t phase, int32_t begin, int32_t end);

@@ -106,15 +106,36 @@ EngineSnapshot sound_cache() {
                   .next_is_recurrent = true,
                   .pinned_node = 2,
                   .inherited = {}}};
-  s.nodes = {
-      {.id = 1, .depth = 1, .blocks = {0, 1, 2, 3}, .snapshot = 1, .num_children = 2},
-      {.id = 2, .parent = 1, .depth = 2, .blocks = {4, 5, 6, 7}, .snapshot = {}, .num_pins = 1},
-      {.id = 3,
-       .parent = 1,
-       .depth = 2,
-       .blocks = {8, 9, 10, 11},
-       .snapshot = {},
-       .evictable = true}};
+  NodeSnapshot first;
+  first.id = 1;
+  first.depth = 1;
+  first.blocks = {0, 1, 2, 3};
+  first.snapshot = 1;
+  first.num_children = 2;
+  first.num_device_children = 2;
+  NodeSnapshot pinned;
+  pinned.id = 2;
+  pinned.parent = 1;
+  pinned.depth = 2;
+  pinned.blocks = {4, 5, 6, 7};
+  pinned.num_pins = 1;
+  NodeSnapshot other;
+  other.id = 3;
+  other.parent = 1;
+  other.depth = 2;
+  other.blocks = {8, 9, 10, 11};
+  other.num_children = 1;
+  other.evictable = true;
+  NodeSnapshot on_host;
+  on_host.id = 4;
+  on_host.parent = 3;
+  on_host.depth = 3;
+  on_host.host_chunk = 7;
+  on_host.host_state = 2;
+  on_host.evictable = true;
+  s.nodes = {first, pinned, other, on_host};
+  s.num_host_chunks = 1;
+  s.num_host_states = 1;
   return s;
 }
 
@@ -135,6 +156,15 @@ TEST(Invariants, FindEveryKindOfDamageToTheCache) {
       {"pin lost", [](EngineSnapshot& s) { s.nodes[1].num_pins = 0; }},
       {"pinned but evictable", [](EngineSnapshot& s) { s.nodes[1].evictable = true; }},
       {"leaf not evictable", [](EngineSnapshot& s) { s.nodes[2].evictable = false; }},
+      {"device child lost", [](EngineSnapshot& s) { s.nodes[0].num_device_children = 1; }},
+      {"leaf of the device not evictable", [](EngineSnapshot& s) { s.nodes[2].evictable = false; }},
+      {"host chunk lost", [](EngineSnapshot& s) { s.num_host_chunks = 2; }},
+      {"host state lost", [](EngineSnapshot& s) { s.num_host_states = 0; }},
+      {"device behind host",
+       [](EngineSnapshot& s) {
+         s.nodes[2].host_chunk = 5;
+         s.nodes[3].host_chunk.reset();
+       }},
       {"inner node evictable", [](EngineSnapshot& s) { s.nodes[0].evictable = true; }},
       {"prefix of other blocks",
        [](EngineSnapshot& s) { std::swap(s.sequences[0].blocks[0], s.sequences[0].blocks[1]); }},

@@ -160,6 +160,9 @@ TEST(MemoryPlan, RefusesOptionsOutOfRange) {
   options.prefix_cache_interval = -2;
   expect_refused(options, "prefix_cache_interval", kGiB);
   options = small_options();
+  options.inter_token_target_seconds = -1.0;
+  expect_refused(options, "inter_token_target", kGiB);
+  options = small_options();
   options.long_prefill_token_threshold = kChunkSize - 1;
   expect_refused(options, "long_prefill_token_threshold", kGiB);
   options = small_options();

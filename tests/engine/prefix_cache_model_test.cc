@@ -204,6 +204,20 @@ TEST_P(PrefixCacheModelTest, ResumedAsUnbrokenUnderEvictionAndPreemption) {
   EXPECT_GT(trace.stats().prefix_hit_tokens, 0);
 }
 
+TEST_P(PrefixCacheModelTest, ResumedAsUnbrokenFromTheHost) {
+  ModelTrace trace(*checkpoint_, dtype(),
+                   {.num_blocks = 60,
+                    .max_num_seqs = 4,
+                    .max_num_batched_tokens = 200,
+                    .num_snapshots = 4,
+                    .snapshot_interval = 1,
+                    .swap_space_bytes = 64 << 20},
+                   4);
+  trace.run(num_requests());
+  EXPECT_GT(trace.num_compared(), num_requests() - 5);
+  EXPECT_GT(trace.stats().swapped_in_blocks, 0);
+}
+
 TEST_P(PrefixCacheModelTest, WithoutAnswersAsIfThereWereNoCache) {
   ModelTrace trace(*checkpoint_, dtype(),
                    {.num_blocks = 200,

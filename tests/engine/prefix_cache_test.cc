@@ -304,5 +304,25 @@ TEST_F(PrefixCacheTest, TakesNoMoreThanItsSnapshotsOfAStep) {
   EXPECT_EQ(cached(request), 2944);
 }
 
+TEST_F(PrefixCacheTest, WhatTheDeviceGaveUpComesBackFromTheHost) {
+  FakeLimits limits = kAmple;
+  limits.num_blocks = 60;
+  limits.num_snapshots = 4;
+  for (const int64_t swap_space : {0, 1 << 20}) {
+    limits.swap_space_bytes = swap_space;
+    init(limits);
+    const Request first = make_request(600, 8, 1);
+    const RequestRecord record = run(first);
+    for (uint64_t i = 0; i < 6; ++i) run(make_request(600, 8, 50 + i));
+    const RequestRecord again = run(first);
+    EXPECT_EQ(again.num_cached_tokens, swap_space == 0 ? 0 : 576);
+    EXPECT_EQ(again.choices.at(0).tokens, record.choices.at(0).tokens);
+    const EngineStats stats = engine_->core.stats();
+    EXPECT_EQ(stats.swapped_in_blocks, swap_space == 0 ? 0 : 36);
+    EXPECT_EQ(stats.swapped_snapshots > 0, swap_space != 0);
+    EXPECT_EQ(stats.evicted_blocks > 0, swap_space == 0);
+  }
+}
+
 }  // namespace
 }  // namespace deltaserve

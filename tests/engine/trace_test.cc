@@ -330,6 +330,28 @@ TEST_P(CachedTraces, TinyPoolsEvictAndPreempt) {
   }
 }
 
+// The host tier holds six chunks and 24 states, or nothing but a few states.
+TEST_P(CachedTraces, HostTier) {
+  for (const int64_t swap_space : {9000, 200}) {
+    TraceShape s = shape({.num_blocks = 36,
+                          .max_num_seqs = 4,
+                          .max_num_batched_tokens = 140,
+                          .num_snapshots = 3,
+                          .snapshot_interval = 1,
+                          .swap_space_bytes = swap_space});
+    s.abort_rate = 0.05;
+    s.failure_rate = 0.003;
+    Trace trace(s);
+    trace.run();
+    EXPECT_GT(trace.num_compared(), 20);
+    EXPECT_GT(trace.stats().prefix_hit_tokens, 0);
+    EXPECT_GT(trace.stats().evicted_snapshots, 0);
+    if (swap_space < 5000) continue;
+    EXPECT_GT(trace.stats().swapped_out_blocks, 100);
+    EXPECT_GT(trace.stats().swapped_in_blocks, 20);
+  }
+}
+
 TEST_P(CachedTraces, AbortsAndFailingSteps) {
   TraceShape s = shape({.num_blocks = 60,
                         .max_num_seqs = 6,

@@ -1,5 +1,6 @@
 #include "backends/cpu/cpu_backend.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <unordered_map>
@@ -12,6 +13,7 @@
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/matrix_ops.h"
 #include "backends/cpu/row_ops.h"
+#include "backends/cpu/threads.h"
 #include "base/check.h"
 
 namespace deltaserve {
@@ -32,7 +34,22 @@ class CpuBackend final : public Backend {
   size_t free_memory() const override { return available_memory(); }
   void copy_to_device(void* to, const void* from, size_t bytes) override { copy(to, from, bytes); }
   void copy_to_host(void* to, const void* from, size_t bytes) override { copy(to, from, bytes); }
-  void copy_on_device(void* to, const void* from, size_t bytes) override { copy(to, from, bytes); }
+  // States of several MiB are worth waking the team: one thread reaches a part of the bandwidth.
+  void copy_on_device(void* to, const void* from, size_t bytes) override {
+    constexpr size_t kPiece = size_t{128} << 10;
+    constexpr size_t kManyPieces = 8;
+    if (bytes < kManyPieces * kPiece) {
+      copy(to, from, bytes);
+      return;
+    }
+    const auto pieces = static_cast<int64_t>((bytes + kPiece - 1) / kPiece);
+    parallel_for(context_.threads, pieces, 1, [&](int64_t begin, int64_t end, int32_t) {
+      const size_t first = static_cast<size_t>(begin) * kPiece;
+      const size_t last = std::min(bytes, static_cast<size_t>(end) * kPiece);
+      copy(static_cast<std::byte*>(to) + first, static_cast<const std::byte*>(from) + first,
+           last - first);
+    });
+  }
 
   Result<std::unique_ptr<LinearWeight>> make_linear(std::span<const TensorView> parts) override {
     return make_cpu_linear(context_, parts);
