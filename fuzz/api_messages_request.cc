@@ -34,6 +34,7 @@ struct Target {
     context->tokenizer = tokenizer.get();
     context->chat_template = chat_template.get();
     context->model_ids = {"tiny"};
+    context->grammars = std::make_shared<GrammarStore>(*tokenizer, context->eos_token_ids);
     context->max_model_len = kMaxModelLen;
     service.set_ready(std::move(context));
   }

@@ -56,6 +56,7 @@ std::shared_ptr<const ServingContext> make_context(const ServeOptions& options,
                          .count();
   context->limits.max_n = options.max_n;
   context->chat = chat;
+  context->grammars = std::make_shared<GrammarStore>(*loaded.tokenizer, loaded.eos_token_ids);
   context->allow_special_tokens_in_content = options.allow_special_tokens_in_content;
   return context;
 }
@@ -90,6 +91,11 @@ void add_serve_options(CLI::App& command, ServeOptions& options) {
   command.add_option("--max-body-bytes", server.max_body_bytes, "Largest request body")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
+  command
+      .add_option("--max-total-body-bytes", server.max_total_body_bytes,
+                  "Request bodies in memory at once, all together; more are answered with 503")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
   command.add_option("--max-connections", server.max_connections, "Connections at once")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
@@ -111,11 +117,15 @@ void add_serve_options(CLI::App& command, ServeOptions& options) {
                   "Seconds that running requests may take after SIGTERM")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
+  command.add_flag("!--disable-log-requests", server.log_requests,
+                   "Write no line for requests, but for those that fail in the server");
   command.add_flag("--allow-special-tokens-in-content", options.allow_special_tokens_in_content,
                    "Let special-token text in messages become control tokens");
 }
 
 int run_serve(const ServeOptions& options) {
+  const auto chat = read_chat_settings(options.chat);
+  if (!chat) return report_failure(chat.error());
   StopSignal stop_signal;
   ServerOptions server_options = options.server;
   server_options.sse_keep_alive =
@@ -123,8 +133,6 @@ int run_serve(const ServeOptions& options) {
 
   ApiService service(DELTASERVE_VERSION);
   HttpServer server(server_options, service);
-  const auto chat = read_chat_settings(options.chat);
-  if (!chat) return report_failure(chat.error());
   if (const auto started = server.start(); !started) return report_failure(started.error());
   spdlog::info("loading {}; /health answers 503 until it is done",
                options.model.directory.string());
