@@ -66,13 +66,16 @@ class Target:
         assert response.status_code == 200, response.text
         return response.json()["prompt"]
 
-    def running(self):
-        """Sequences that the server works on, by vLLM's metric."""
+    def metric(self, *names):
+        """The sum of some metrics over their labels."""
         lines = self.http.get("/metrics").text.splitlines()
-        names = ("vllm:num_requests_running", "vllm:num_requests_waiting")
         values = [float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(names)]
-        assert values, "no vllm:num_requests_running among the metrics"
+        assert values, f"none of {names} among the metrics"
         return sum(values)
+
+    def running(self):
+        """Sequences that the server works on, as of the end of the last step."""
+        return self.metric("vllm:num_requests_running", "vllm:num_requests_waiting")
 
     def context(self):
         return self.http.get("/v1/models").json()["data"][0]["max_model_len"]
