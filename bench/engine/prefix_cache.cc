@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -89,11 +90,11 @@ class Bench {
   void lookup_time() {
     BlockPool blocks(kBlocks);
     StatePool snapshots(2, 0);
+    StatePool slots(1, 2);  // outlives the sequences that own its slots
     PrefixCache cache({.enabled = true, .hash_seed = 1}, blocks, snapshots);
     RequestState known;
     known.request = random_request(kLongPrompt, 1, model_->config().vocab_size, 5);
     Sequence first(known, 0, 0, blocks, 10);
-    StatePool slots(1);
     cache.adopt(first);
     first.admit(slots.acquire().value());
     std::ignore = first.table().reserve_tokens(kLongPrompt);
@@ -205,6 +206,7 @@ Result<void> run(const char* directory, int32_t threads) {
 }  // namespace deltaserve
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // each figure as soon as it is there
   if (argc < 2) {
     fmt::print(stderr, "usage: bench_prefix_cache MODEL [THREADS]\n");
     return 2;
