@@ -70,7 +70,7 @@ TEST(SamplerState, BansStopTokensUntilMinTokens) {
   SamplerState state(request, 0, 50);
   const SamplingRow row = state.next_row();
   EXPECT_EQ(std::vector<int32_t>(row.banned, row.banned + row.num_banned),
-            (std::vector<int32_t>{7, 1, 2}));
+            (std::vector<int32_t>{1, 2, 7}));
   state.record(9);
   EXPECT_EQ(state.next_row().num_banned, 3);
   state.record(9);
