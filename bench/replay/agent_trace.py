@@ -7,7 +7,8 @@ turns runs into words, the simulator into token ids, so both replay the same tra
 
 import dataclasses
 
-KINDS = ("first", "query", "step", "retry", "edit", "compact", "subagent", "side")
+KINDS = ("first", "query", "step", "retry", "edit", "compact", "subagent", "side", "stream",
+         "long")
 
 
 @dataclasses.dataclass(frozen=True)

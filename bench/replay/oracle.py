@@ -1,8 +1,8 @@
 """The best possible hits of a trace: for each prompt the longest beginning that it shares with
 anything that was sent before it and finished by then.
 
-Sequences are kept as a trie over blocks of 64 tokens, the last block of a sequence being shorter, so
-the answer is exact at one token. Token sequences are numpy int32 arrays.
+Sequences are kept as a trie over blocks of 64 tokens, the last block of a sequence being shorter,
+so the answer is exact at one token. Token sequences are numpy int32 arrays.
 """
 
 import numpy

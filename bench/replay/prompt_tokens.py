@@ -1,5 +1,6 @@
-"""Token ids of chat prompts, from the server itself (deltaserve's or vLLM's /tokenize, llama-server's
-/apply-template and /tokenize) or from a checkpoint directory with Hugging Face's tokenizers."""
+"""Token ids of chat prompts, from the server itself (deltaserve's or vLLM's /tokenize, or
+llama-server's /apply-template and /tokenize) or from a checkpoint directory with Hugging Face's
+tokenizers."""
 
 import json
 import pathlib

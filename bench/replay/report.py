@@ -83,8 +83,8 @@ def as_text(result):
         spread = result[name]
         lines.append(f"{title}: p50 {spread['p50']:.1f}, p90 {spread['p90']:.1f}, "
                      f"p99 {spread['p99']:.1f} ms")
-    lines.append(f"tokens an event: {result['tokens_per_event']}; prompts whose length differs from "
-                 f"the oracle's tokens: {result['prompt_length_off']}")
+    lines.append(f"tokens an event: {result['tokens_per_event']}; prompts whose length differs "
+                 f"from the oracle's tokens: {result['prompt_length_off']}")
     lines.append(f"{'':9} {'requests':>8} {'prompt':>11} {'reusable':>11} {'cached':>11}  "
                  "of reusable at 1 / 16 / 64  re-run p50 / p99, < 64")
     for name, hits in (("all", result["hits"]), *result["by_kind"].items()):

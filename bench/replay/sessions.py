@@ -1,4 +1,4 @@
-"""Plays agent sessions into a trace: tool loops, retries, edited messages, sub-agents, compaction."""
+"""Plays agent sessions into a trace: tool loops, retries, edits, sub-agents, compaction."""
 
 import dataclasses
 import random

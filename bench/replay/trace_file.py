@@ -1,5 +1,5 @@
-"""A trace as a JSONL file. Every line has a "type": trace (the header), tools, message or request; a
-line names only what earlier lines defined, and definitions come as they are needed. For readers
+"""A trace as a JSONL file. Every line has a "type": trace (the header), tools, message or request;
+a line names only what earlier lines defined, and definitions come as they are needed. For readers
 that know no chat template, tools and messages also carry their tokens as runs ("short": without
 reasoning, as before the last user message; "header": tokens of the generation header in front).
 """

@@ -5,35 +5,36 @@ import numpy
 
 # Common words; those that a vocabulary has as one token are used.
 CANDIDATES = """
-a about above across add after again against all almost along already also although always am among
-an and another answer any anything are area around as ask at away back bad base be because become
-been before began begin behind being believe below best better between big black blue body book both
-bring brought build but by call came can car care carry case catch cause center certain change check
-child children city clear close code cold color come common company complete could country course
-cover create cut data day days deal death decide deep did die different do does door done down draw
-drive dry during each early earth east easy eat effect else end enough even ever every example eye
-face fact fall family far fast father feel feet few field figure fill final find fine fire first fish
-five follow food foot for force form found four free friend from front full further game gave get
-girl give go gold good got great green ground group grow had half hand hands happen happy hard has
-have he head hear heard heart help her here high him himself his hold home hot hour hours house how
-however human hundred idea if important in interest into is it its itself job join just keep kind
-king knew know known land language large last late later law lead learn least leave left less let
-letter level life light like line list little live local long look lost love low made main make man
-many map mark market matter may me mean men might mile mind minute miss money month more morning most
-mother mountain move much music must my name national near need never new next night no north not
-note nothing now number of off office often old on once one only open or order other our out over own
-page paper part party past pattern pay people perhaps person picture piece place plan plant play
-point power present problem produce public put question quick quite rain ran reach read ready real
-reason red remember rest result right river road rock room round rule run said same saw say school
-science sea second see seem seen self sense serve set several shape she ship short should show side
-simple since sing sit six size sleep slow small snow so social some something song soon sound south
-space special stand star start state stay step still stood stop store story street strong study such
-sun sure system table take talk tell ten test than that the their them then there these they thing
-think this those though thought thousand three through time to today together told too took top town
-tree true try turn two under unit until up upon us use value very voice vowel wait walk want war warm
-was watch water way we week well went were west what wheel when where which while white who whole why
-will wind with without woman women wonder wood word work world would write year yes yet you young
-your
+a about above across add after again against all almost along already also although always am
+among an and another answer any anything are area around as ask at away back bad base be because
+become been before began begin behind being believe below best better between big black blue
+body book both bring brought build but by call came can car care carry case catch cause center
+certain change check child children city clear close code cold color come common company
+complete could country course cover create cut data day days deal death decide deep did die
+different do does door done down draw drive dry during each early earth east easy eat effect
+else end enough even ever every example eye face fact fall family far fast father feel feet few
+field figure fill final find fine fire first fish five follow food foot for force form found
+four free friend from front full further game gave get girl give go gold good got great green
+ground group grow had half hand hands happen happy hard has have he head hear heard heart help
+her here high him himself his hold home hot hour hours house how however human hundred idea if
+important in interest into is it its itself job join just keep kind king knew know known land
+language large last late later law lead learn least leave left less let letter level life light
+like line list little live local long look lost love low made main make man many map mark market
+matter may me mean men might mile mind minute miss money month more morning most mother mountain
+move much music must my name national near need never new next night no north not note nothing
+now number of off office often old on once one only open or order other our out over own page
+paper part party past pattern pay people perhaps person picture piece place plan plant play
+point power present problem produce public put question quick quite rain ran reach read ready
+real reason red remember rest result right river road rock room round rule run said same saw say
+school science sea second see seem seen self sense serve set several shape she ship short should
+show side simple since sing sit six size sleep slow small snow so social some something song
+soon sound south space special stand star start state stay step still stood stop store story
+street strong study such sun sure system table take talk tell ten test than that the their them
+then there these they thing think this those though thought thousand three through time to today
+together told too took top town tree true try turn two under unit until up upon us use value
+very voice vowel wait walk want war warm was watch water way we week well went were west what
+wheel when where which while white who whole why will wind with without woman women wonder wood
+word work world would write year yes yet you young your
 """.split()
 FEWEST = 64
 
@@ -65,5 +66,6 @@ class Writer:
     def _run(self, run):
         index = numpy.arange(run.count, dtype=numpy.uint64)
         seed = numpy.uint64((run.seed * 0x9E3779B97F4A7C15) % 2**64)
-        drawn = _mix(seed + index * numpy.uint64(0xD1B54A32D192ED03)) % numpy.uint64(len(self._words))
+        drawn = _mix(seed + index * numpy.uint64(0xD1B54A32D192ED03))
+        drawn %= numpy.uint64(len(self._words))
         return " ".join(self._words[drawn.astype(numpy.int64)])

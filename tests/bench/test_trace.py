@@ -1,5 +1,6 @@
 """Traces: the same arguments give the same trace, with the shape that agent servers report."""
 
+import long_prefill
 import pytest
 import render
 import sessions
@@ -117,3 +118,12 @@ def test_scale():
     small = sessions.make_trace(num_requests=881, seed=7, scale=0.1)
     mean = statistics_of.mean([request.prompt_tokens for request in small.requests])
     assert 2_500 < mean < 4_500  # what the template itself adds does not scale
+
+
+def test_long_prefill(tmp_path):
+    trace = long_prefill.make_trace(streams=4, stream_tokens=200, prompt_tokens=50_000)
+    assert [r.kind for r in trace.requests] == ["stream"] * 4 + ["long"]
+    assert trace.requests[-1].at > 0 and trace.requests[-1].prompt_tokens > 50_000
+    assert {r.output_tokens for r in trace.requests[:4]} == {201}  # with the end token
+    written(trace, tmp_path)
+    assert trace_file.read(tmp_path / "trace.jsonl").requests == trace.requests
