@@ -69,10 +69,11 @@ class ServerEngineTest : public ServerTest {
   void start_real() {
     start(false);
     ThreadedEngineOptions options;
-    options.core = {.num_blocks = 64,
-                    .num_state_slots = 8,
-                    .vocab_size = kVocab,
-                    .scheduler = {.max_num_seqs = 8, .max_num_batched_tokens = 256}};
+    options.core.num_blocks = 64;
+    options.core.num_state_slots = 8;
+    options.core.vocab_size = kVocab;
+    options.core.scheduler.max_num_seqs = 8;
+    options.core.scheduler.max_num_batched_tokens = 256;
     options.limits = {.max_model_len = 1024, .vocab_size = kVocab, .max_choices = 64};
     options.max_queue_len = 64;
     real_engine_ =
