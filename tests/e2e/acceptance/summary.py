@@ -1,6 +1,6 @@
 """Counts at the end of a run how many acceptance checks, extensions and kinds of faults passed, and
 writes them to a file if asked. A kind passes when all its tests that were selected did and none of
-them is marked `refused`; one of which no test ran counts as not passed."""
+them is marked `refused` or `limited`; one of which no test ran counts as not passed."""
 
 import json
 import pathlib
@@ -41,7 +41,7 @@ class Summary:
     def __init__(self):
         self.tests = {marker: {} for marker in KINDS}
         self.outcomes = {}
-        self.refused = set()
+        self.marked = {"refused": set(), "limited": set()}
 
     def add_item(self, item):
         for name, tests in self.tests.items():
@@ -50,8 +50,9 @@ class Summary:
                     if kind not in KINDS[name]:
                         raise pytest.UsageError(f"{item.nodeid}: no such {name}: {kind}")
                     tests.setdefault(kind, set()).add(item.nodeid)
-        if item.get_closest_marker("refused"):
-            self.refused.add(item.nodeid)
+        for name, nodes in self.marked.items():
+            if item.get_closest_marker(name):
+                nodes.add(item.nodeid)
 
     def status(self, name, kind):
         tests = self.tests[name].get(kind, set())
@@ -59,7 +60,10 @@ class Summary:
             return "not run"
         if not all(self.outcomes[test] for test in tests):
             return "failed"
-        return "refused" if tests & self.refused else "passed"
+        for name, nodes in self.marked.items():
+            if tests & nodes:
+                return name
+        return "passed"
 
     def result(self):
         return {NAMES[name]: {kind: self.status(name, kind) for kind in kinds}
@@ -104,7 +108,7 @@ def pytest_terminal_summary(terminalreporter, config):
         f"acceptance {counts['acceptance counted']} ({counts['acceptance']}), "
         f"extensions {counts['extensions']}, fault kinds {counts['fault kinds']}")
     for name, statuses in result.items():
-        for status in ("failed", "refused", "not run"):
+        for status in ("failed", "refused", "limited", "not run"):
             kinds = [kind for kind, value in statuses.items() if value == status]
             if kinds:
                 terminalreporter.write_line(f"{name} {status}: {' '.join(kinds)}")

@@ -127,7 +127,7 @@ def test_t12_japanese(target, off, wording):
 @check("t12_emoji")
 @model
 @pytest.mark.parametrize("wording", ECHO)
-@pytest.mark.parametrize("text", ["🎉", "Hello 🎉🎊", "🎉🇯🇵"])
+@pytest.mark.parametrize("text", ["🎉", "Party 🎉🎊", "🎉🇯🇵", "🇩🇪🇯🇵"])
 def test_t12_emoji(target, off, wording, text):
     check_echo(target, wording, text, off)
 

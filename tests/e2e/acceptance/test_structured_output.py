@@ -74,17 +74,15 @@ def test_t9_json_schema(target, switch, question, thinking):
 
 @extension("E28")
 @pytest.mark.parametrize("thinking", [False, True])
-@pytest.mark.parametrize("seed", range(4))
-def test_e28_strict_schema(target, switch, thinking, seed):
-    fields = {"response_format": schema(NESTED), "temperature": 1, "seed": seed, "n": 2,
+def test_e28_strict_schema(target, switch, thinking):
+    fields = {"response_format": schema(NESTED), "temperature": 1, "seed": 1, "n": 8,
               "max_tokens": 600}
     whole, streamed = target.both("hi", **fields, **switch(thinking))
-    whole.check()
-    for index in range(2):
-        assert whole.finish(index) in ("stop", "length")
-        if whole.finish(index) == "stop":
-            jsonschema.validate(json.loads(whole.text(index)), NESTED)
-    assert whole.meaning() == streamed.meaning()
+    assert whole.check().meaning() == streamed.meaning()
+    finished = [index for index in range(8) if whole.finish(index) == "stop"]
+    assert len(finished) >= 2
+    for index in finished:
+        jsonschema.validate(json.loads(whole.text(index)), NESTED)
 
 
 @extension("E28")
@@ -154,17 +152,16 @@ def test_e31_required_call(target, switch, question, thinking):
 @extension("E32")
 @fault("F39")
 @pytest.mark.parametrize("thinking", [False, True])
-@pytest.mark.parametrize("seed", range(3))
-def test_e32_named_call(target, switch, thinking, seed):
+def test_e32_named_call(target, switch, thinking):
     choice = {"type": "function", "function": {"name": "book"}}
     answer = target.chat("Hello!", tools=[weather_tool(), BOOK], tool_choice=choice, temperature=1,
-                         seed=seed, max_tokens=800, **switch(thinking))
-    if answer.finish() == "length":
-        return
-    assert answer.check().finish() == "tool_calls"
-    assert [name for name, _ in answer.call_list()] == ["book"]
-    jsonschema.validate(answer.call_list()[0][1], BOOK["function"]["parameters"])
-    assert bool(answer.reasoning()) == thinking
+                         seed=1, n=6, max_tokens=400, **switch(thinking)).check()
+    finished = [index for index in range(6) if answer.finish(index) == "tool_calls"]
+    assert len(finished) >= 2
+    for index in finished:
+        assert [name for name, _ in answer.call_list(index)] == ["book"]
+        jsonschema.validate(answer.call_list(index)[0][1], BOOK["function"]["parameters"])
+        assert bool(answer.reasoning(index)) == thinking
 
 
 @extension("E32")
