@@ -6,7 +6,10 @@ from conftest import MAX_MODEL_LEN, error_of
 def test_health_version_models(api):
     assert api.http.get("/health").status_code == 200
     assert api.http.head("/health").status_code == 200
+    assert api.http.get("/ping").status_code == 200
     assert isinstance(api.http.get("/version").json()["version"], str)
+    assert api.http.get("/get_model_info").json()["model_path"] == "tiny"
+    assert api.http.get("/get_server_info").json()["max_model_len"] == MAX_MODEL_LEN
     models = api.http.get("/v1/models").json()
     assert models["object"] == "list"
     assert models["data"][0]["id"] == "tiny"

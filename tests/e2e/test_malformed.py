@@ -74,6 +74,8 @@ def test_large_body_within_the_limit(api, alive):
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\n\n\r\n\r\n", b"GET /\r\n\r\n", b"\r\n\r\nFOO\r\n\r\n",
     b"POST /v1/completions HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
     b"GET /health HTTP/1.1\r\nHost: t\r\nX: " + b"a" * 200000 + b"\r\n\r\n",
+    b"POST /v1/completions HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}0\r\n\r\n",
+    b"POST /v1/completions HTTP/1.1\r\nHost: t\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
 ])
 def test_not_http(raw, alive, data):
     raw.send(data)

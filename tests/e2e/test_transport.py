@@ -1,6 +1,7 @@
-"""Framing, clients that leave, keys, draining."""
+"""Framing, clients that leave, keys, request ids and the log, draining."""
 
 import json
+import signal
 import time
 
 import pytest
@@ -81,12 +82,58 @@ def test_keys(tmp_path):
         api = Api(server.url)
         assert error_of(api.chat(max_tokens=1), 401)
         for key, status in (("wrong", 401), ("first", 200), ("second", 200)):
-            response = api.post(CHAT, SHORT, headers={"Authorization": f"Bearer {key}"})
-            assert response.status_code == status
+            for header in ({"Authorization": f"Bearer {key}"}, {"x-api-key": key}):
+                assert api.post(CHAT, SHORT, headers=header).status_code == status
         assert api.http.get("/health").status_code == 200
         assert api.http.options(CHAT).status_code in (200, 204)
     finally:
         server.stop()
+
+
+def test_request_ids_name_answers_and_log_lines(api, server):
+    sent = {"X-Request-Id": "trace-42"}
+    assert api.post(CHAT, SHORT, headers=sent).headers["x-request-id"] == "trace-42"
+    assert api.http.get("/nowhere", headers=sent).headers["x-request-id"] == "trace-42"
+    made = api.chat(max_tokens=2).headers["x-request-id"]
+    assert made.startswith("req-") and made != api.chat(max_tokens=2).headers["x-request-id"]
+    lines = [line for line in server.log.read_text().splitlines() if "id=trace-42" in line]
+    assert len(lines) == 2
+    fields = dict(part.split("=", 1) for part in lines[0].split() if "=" in part)
+    assert fields["status"] == "200" and fields["outcome"] == "finished"
+    assert fields["completion"] == "3" and fields["finish"] == "length"
+    assert int(fields["prompt"]) > 0
+    times = [float(fields[name]) for name in ("queue_ms", "prefill_ms", "ttft_ms", "itl_ms")]
+    assert all(0 <= value <= float(fields["total_ms"]) for value in times)
+    assert "refused" in lines[1] and "status=404" in lines[1]
+
+
+def test_the_log_can_be_quiet_and_bodies_limited(tmp_path):
+    server = Server(tmp_path, "--disable-log-requests", "--max-total-body-bytes", "64KiB")
+    try:
+        api = Api(server.url)
+        assert api.chat(max_tokens=2).status_code == 200
+        assert api.http.get("/nowhere").status_code == 404
+        response = api.chat("x" * 70000, max_tokens=2)
+        error_of(response, 503)
+        assert response.headers["retry-after"]
+        assert api.chat(max_tokens=2).status_code == 200
+    finally:
+        server.stop()
+    log = server.log.read_text()
+    assert "outcome=" not in log and "status=404" not in log
+    assert "status=503" in log
+
+
+def test_the_second_signal_stops_at_once(tmp_path):
+    server = Server(tmp_path)
+    connection = RawConnection(server.port)
+    connection.send_json(CHAT, {**LONG, "max_tokens": 8000, "stream": True})
+    connection.file.readline()
+    server.process.send_signal(signal.SIGTERM)
+    wait_for(lambda: "stopping" in server.log.read_text())
+    assert server.process.poll() is None
+    server.process.send_signal(signal.SIGINT)
+    assert server.process.wait(timeout=10) == 128 + signal.SIGINT
 
 
 def test_sigterm_drains(tmp_path):
