@@ -108,9 +108,10 @@ json::Value choice_of(FieldReader& fields, std::string_view key,
   return json::Value(*value);
 }
 
-json::Value or_default(const FieldReader& fields, std::string_view key, json::Value fallback) {
+json::Value or_default(const FieldReader& fields, std::string_view key,
+                       const json::Value& fallback) {
   const json::Value* value = fields.value(key);
-  return value != nullptr ? *value : std::move(fallback);
+  return value != nullptr ? *value : fallback;
 }
 
 json::Value repeated_reasoning(FieldReader& fields) {
