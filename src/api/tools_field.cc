@@ -75,6 +75,7 @@ void read_tool_choice(FieldReader& fields, ToolFields& out) {
   if (named.ok()) {
     FieldReader inner(*function, "tool_choice.function");
     out.name = inner.string("name").value_or("");
+    if (inner.ok() && out.name.empty()) inner.refuse("name", "'tool_choice' names no function.");
     if (!inner.ok()) fields.fail(inner.error());
   } else {
     fields.fail(named.error());

@@ -197,10 +197,11 @@ ExprId SchemaCompiler::compile_types(const Conjunction& all, bool with_values, u
   return error_ ? ExprPool::kNothing : pool_.alt(choices);
 }
 
+// Every pair is looked at and counts as a schema.
 bool SchemaCompiler::members_disjoint(const Part& part) {
   const size_t size = find(part, "oneOf")->get_array().size();
   for (size_t i = 0; i < size; ++i) {
-    for (size_t j = i + 1; j < size && !error_; ++j) {
+    for (size_t j = i + 1; j < size && !over_limits(); ++j) {
       if (!disjoint(element(part, "oneOf", i), element(part, "oneOf", j))) {
         refuse(part.path,
                "'oneOf' is only supported where its members exclude each other; use "

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <utility>
 
 #include "grammar/regex_classes.h"
 
@@ -155,12 +156,16 @@ CharSet RegexText::category(bool negated) {
     name = close == std::string_view::npos ? "" : pattern_.substr(at_, close - at_);
     at_ += name.size() + 1;
   }
-  const auto set = unicode_category(name);
-  if (!set) {
-    refuse("a character property other than a general category");
-    return {};
+  auto known = categories_.find(name);
+  if (known == categories_.end()) {
+    auto set = unicode_category(name);
+    if (!set) {
+      refuse("a character property other than a general category");
+      return {};
+    }
+    known = categories_.emplace(name, *std::move(set)).first;
   }
-  return negated ? ~*set : *set;
+  return negated ? ~known->second : known->second;
 }
 
 // The pattern is valid UTF-8.

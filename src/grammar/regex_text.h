@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/error.h"
@@ -40,6 +43,8 @@ class RegexText {
 
   std::string_view pattern_;
   size_t at_ = 0;
+  // By name: looking one up goes through all of Unicode, and a pattern may name it often.
+  std::map<std::string, CharSet, std::less<>> categories_;
   std::optional<Error> error_;
 };
 

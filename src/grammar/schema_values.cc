@@ -1,10 +1,15 @@
 // enum and const: the values that every part allows, as they may be written.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "grammar/schema_compiler.h"
 
 namespace deltaserve {
 namespace {
+
+// Two lists are compared value by value.
+constexpr size_t kMaxValues = 5000;
 
 // JSON Schema's equality: 1 and 1.0 are the same number.
 bool equal(const json::Value& a, const json::Value& b) {
@@ -32,6 +37,10 @@ std::optional<json::Array> SchemaCompiler::common_values(const Conjunction& all)
       if (own == nullptr) continue;
       if (key == "enum" && !own->is_array()) {
         refuse(part.path, "'enum' must be an array.");
+        return std::nullopt;
+      }
+      if (key == "enum" && own->get_array().size() > kMaxValues) {
+        refuse(part.path, fmt::format("'enum' may have at most {} values.", kMaxValues));
         return std::nullopt;
       }
       const json::Array allowed = key == "enum" ? own->get_array() : json::Array{*own};

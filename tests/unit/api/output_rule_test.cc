@@ -94,6 +94,8 @@ TEST_F(OutputRuleTest, Errors) {
       {R"("tool_choice":"required")", "tool_choice"},
       {R"("tools":[],"tool_choice":{"type":"function","function":{"name":"f"}})", "tool_choice"},
       {R"("tool_choice":{"type":"function"})", "tool_choice.type"},
+      {R"("tool_choice":{"type":"function","function":{}})", "tool_choice.function.name"},
+      {R"("tool_choice":{"type":"function","function":{"name":""}})", "tool_choice.function.name"},
       {R"("tool_choice":{"type":"function","function":{"name":7}})", "tool_choice.function.name"},
       {R"("tools":[{"type":"function","function":{"name":"f","strict":true,"parameters":
           {"type":"object","properties":{"a":{"not":{}}}}}}])",

@@ -119,6 +119,19 @@ TEST(GrammarJsonSchema, LimitsSizeAndDepth) {
   EXPECT_TRUE(accepts(ChoiceSpec{{long_value.substr(0, 200'000)}}, long_value.substr(0, 200'000)));
 }
 
+TEST(GrammarJsonSchema, LimitsWhatIsComparedInPairs) {
+  std::string values = "0";
+  std::string members = R"({"const":0})";
+  for (int i = 1; i < 6000; ++i) {
+    values += fmt::format(",{}", i);
+    members += fmt::format(R"(,{{"const":{}}})", i);
+  }
+  EXPECT_NE(refusal(schema(fmt::format(R"({{"enum":[{}]}})", values))).find("5000"),
+            std::string::npos);
+  EXPECT_NE(refusal(schema(fmt::format(R"({{"oneOf":[{}]}})", members))).find("too large"),
+            std::string::npos);
+}
+
 TEST(GrammarJsonSchema, AnyObject) {
   EXPECT_TRUE(accepts(AnyJsonObject{}, R"({"a":[1,2.5e-3,{"b":null}],"":"x\/\u00e9"})"));
   EXPECT_FALSE(accepts(AnyJsonObject{}, "[]"));

@@ -20,6 +20,9 @@ TEST(GrammarRegex, KnowsUnicode) {
   EXPECT_TRUE(accepts(RegexSpec{"\\p{Lu}\\p{Ll}+"}, "\xC3\x89t\xC3\xA9"));
   EXPECT_TRUE(accepts(RegexSpec{"\\u{1F600}|\\uD83D\\uDE01"}, "\xF0\x9F\x98\x81"));
   EXPECT_TRUE(accepts(RegexSpec{"[\xE4\xB8\x80-\xE9\xBE\xA5]"}, "\xE6\xBC\xA2"));
+  std::string often;
+  for (int i = 0; i < 600; ++i) often += "\\p{Lu}";
+  EXPECT_TRUE(accepts(RegexSpec{often}, std::string(600, 'A'))) << "each name is looked up once";
   EXPECT_FALSE(accepts(RegexSpec{"."}, "\xE6\xBC"));
   EXPECT_FALSE(accepts(RegexSpec{"[^a]"}, "\xED\xA0\x80"));  // half a surrogate pair
 }
