@@ -3,46 +3,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include "api/response_format.h"
 #include "api/responses_request.h"
+#include "driver/tiny_context.h"
 
 namespace {
 
 using namespace deltaserve;
 
-constexpr int64_t kMaxModelLen = 4096;
-
-struct Target {
-  std::unique_ptr<Tokenizer> tokenizer;
-  std::unique_ptr<ChatTemplate> chat_template;
-  ServingContext context;
-
-  Target() {
-    const auto directory =
-        std::filesystem::path(__FILE__).parent_path().parent_path() / "models" / "tiny";
-    auto loaded_tokenizer = Tokenizer::load(directory);
-    auto loaded_template = ChatTemplate::load(directory);
-    if (!loaded_tokenizer || !loaded_template) {
-      std::abort();
-    }
-    tokenizer = *std::move(loaded_tokenizer);
-    chat_template = *std::move(loaded_template);
-    context.tokenizer = tokenizer.get();
-    context.chat_template = chat_template.get();
-    context.model_ids = {"tiny"};
-    context.max_model_len = kMaxModelLen;
-  }
-};
+using Target = TinyContext;
 
 void check_request(const Request& request) {
   const auto prompt = static_cast<int64_t>(request.prompt_token_ids.size());
   if (prompt < 1 || request.sampling.max_tokens < 1 ||
-      prompt + request.sampling.max_tokens > kMaxModelLen || request.sampling.n != 1) {
+      prompt + request.sampling.max_tokens > Target::kMaxModelLen || request.sampling.n != 1) {
     std::abort();
   }
 }
@@ -65,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!body || !body->is_object()) {
     return 0;
   }
-  const Result<GenerationJob> job = parse_responses_request(target.context, body->get_object());
+  const Result<GenerationJob> job = parse_responses_request(*target.context, body->get_object());
   if (!job) {
     if (job.error().message.empty()) {
       std::abort();
