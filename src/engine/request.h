@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/error.h"
 #include "cache/prefix_hash.h"
 #include "engine/sampling_params.h"
+#include "media/vision_item.h"
 
 namespace deltaserve {
 
@@ -27,6 +29,8 @@ struct Request {
   // requests are likely to part there, so that the prefix cache keeps states before them.
   std::vector<int64_t> cache_borders;
   std::vector<ContentKey> content_keys;  // what the prompt holds beyond its ids, by position
+  // Pictures and videos in prompt order: each fills the next run of its placeholder tokens.
+  std::vector<std::shared_ptr<const VisionItem>> vision_items;
 };
 
 enum class FinishReason : uint8_t { kStop, kLength, kAbort, kError };
