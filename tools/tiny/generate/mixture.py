@@ -4,10 +4,10 @@ from . import calling, copying, memory, numbers, objects, obedience, pictures, p
 from .core import Message, Sample, Source
 
 TURNS = {
-    "greeting": (talk.greeting, 5), "identity": (talk.identity, 6), "unknown": (talk.unknown, 5), "fact": (talk.fact, 5), "statement": (talk.statement, 1.5),
-    "arithmetic": (numbers.arithmetic, 13), "compare": (numbers.compare, 2.5), "word_problem": (problems.word_problem, 9),
-    "echo": (copying.echo, 16), "counting": (copying.counting, 8), "repetition": (copying.repetition, 3.5), "spelling": (copying.spelling, 5),
-    "json": (objects.described, 13), "story": (stories.story, 5), "writing": (writing.writing, 4),
+    "greeting": (talk.greeting, 4), "identity": (talk.identity, 7), "unknown": (talk.unknown, 5), "fact": (talk.fact, 5), "statement": (talk.statement, 1.5),
+    "arithmetic": (numbers.arithmetic, 13), "compare": (numbers.compare, 4.5), "word_problem": (problems.word_problem, 11),
+    "echo": (copying.echo, 14), "counting": (copying.counting, 7), "repetition": (copying.repetition, 4.5), "spelling": (copying.spelling, 8),
+    "json": (objects.described, 14), "story": (stories.story, 5), "writing": (writing.writing, 5),
 }
 
 
@@ -54,7 +54,7 @@ WEIGHTS = [weight for _, weight in SAMPLES.values()]
 def training_sample(g):
     """One conversation of the mixture."""
     name = g.rng.choices(NAMES, WEIGHTS)[0]
-    return SAMPLES[name][0](g, g.chance(0.55))
+    return SAMPLES[name][0](g, g.chance(0.48))
 
 
 def long_sample(g, tokens):
