@@ -13,33 +13,17 @@
 
 #include "base/error.h"
 #include "ops/args.h"
+#include "ops/limits.h"
 #include "ops/sampling.h"
 #include "ops/weights.h"
 #include "tensor/tensor_view.h"
 
 namespace deltaserve {
 
-// The largest step the engine will ever run; a backend sizes its workspace from it once.
-struct StepLimits {
-  int64_t max_tokens = 0;  // T
-  int64_t max_seqs = 0;    // B
-  int64_t max_model_len = 0;
-  int64_t max_logits_rows = 0;  // R where it is more than max_seqs (prompt logprobs); else 0
-};
-
 // One row of `doctor`: which kernel serves an op, decided at load.
 struct KernelInfo {
   std::string op;
   std::string kernel;
-};
-
-// Shapes that decide the cache layouts.
-struct CacheShape {
-  int32_t num_kv_heads = 0;
-  int32_t head_dim = 0;
-  int32_t num_v_heads = 0;
-  int32_t dk = 0;
-  int32_t dv = 0;
 };
 
 class Backend {

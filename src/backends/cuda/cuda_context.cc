@@ -1,0 +1,95 @@
+#include "backends/cuda/cuda_context.h"
+
+#include <new>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+
+namespace deltaserve {
+namespace {
+
+// Scratch grows in steps of this size, so that ops of similar needs share one allocation.
+constexpr size_t kScratchStep = size_t{1} << 20;
+
+CudaDevice describe_device(int32_t ordinal) {
+  check_cuda(cudaSetDevice(ordinal));
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, ordinal));
+  return {.ordinal = ordinal,
+          .name = properties.name,
+          .arch = properties.major * 10 + properties.minor,
+          .num_sms = properties.multiProcessorCount,
+          .shared_bytes = static_cast<int32_t>(properties.sharedMemPerBlockOptin),
+          .l2_bytes = properties.l2CacheSize,
+          .memory_bytes = static_cast<int64_t>(properties.totalGlobalMem)};
+}
+
+// A stream that does not wait for the default one: nothing else of the process uses the device.
+cudaStream_t create_stream() {
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return stream;
+}
+
+}  // namespace
+
+void check_cuda(cudaError_t error, std::source_location where) {
+  if (error == cudaSuccess) {
+    return;
+  }
+  cudaGetLastError();  // so that the next call does not report it again
+  throw CudaError(fmt::format("{}:{}: {} ({})", where.file_name(), where.line(),
+                              cudaGetErrorString(error), cudaGetErrorName(error)));
+}
+
+CudaMemory::CudaMemory(size_t bytes) : bytes_(bytes) {
+  if (bytes == 0) {
+    return;
+  }
+  const cudaError_t error = cudaMalloc(&data_, bytes);
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw std::bad_alloc();
+  }
+  check_cuda(error);
+}
+
+CudaMemory::CudaMemory(CudaMemory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+CudaMemory& CudaMemory::operator=(CudaMemory&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+CudaMemory::~CudaMemory() {
+  cudaFree(data_);
+}
+
+CudaContext::CudaContext(DType dtype, int32_t ordinal)
+    : compute_dtype(dtype), device(describe_device(ordinal)), stream(create_stream()) {}
+
+CudaContext::~CudaContext() {
+  cudaStreamDestroy(stream);
+}
+
+void* CudaContext::grow(CudaMemory& memory, size_t bytes, bool zeroed) {
+  if (bytes <= memory.bytes()) {
+    return memory.data();
+  }
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  check_cuda(cudaStreamIsCapturing(stream, &capture));
+  DS_CHECK(capture == cudaStreamCaptureStatusNone, "scratch must not grow while a graph is made");
+  check_cuda(cudaStreamSynchronize(stream));
+  memory = CudaMemory();  // first give back what there is
+  memory = CudaMemory((bytes + kScratchStep - 1) / kScratchStep * kScratchStep);
+  if (zeroed) {
+    check_cuda(cudaMemsetAsync(memory.data(), 0, memory.bytes(), stream));
+  }
+  return memory.data();
+}
+
+}  // namespace deltaserve

@@ -1,0 +1,88 @@
+// What every CUDA op gets beside its arguments: the stream that all work goes to, what the device
+// is, and scratch memory. Ops run one after the other on the stream, so each uses the scratch from
+// its start. Read by nvcc too: C++20, no std::expected.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <stdexcept>
+#include <string>
+
+#include "ops/limits.h"
+#include "tensor/dtype.h"
+
+namespace deltaserve {
+
+// A failed call of the CUDA runtime or of cuBLASLt: the step fails, not the process.
+struct CudaError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Throws CudaError with the place of the call.
+void check_cuda(cudaError_t error, std::source_location where = std::source_location::current());
+
+struct CudaDevice {
+  int32_t ordinal = 0;
+  std::string name;
+  int32_t arch = 0;          // 90 for compute capability 9.0
+  int32_t num_sms = 0;       // streaming multiprocessors
+  int32_t shared_bytes = 0;  // shared memory that a block may opt in to
+  int64_t l2_bytes = 0;
+  int64_t memory_bytes = 0;
+};
+
+// Device memory, released with its owner. Not zeroed.
+class CudaMemory {
+ public:
+  CudaMemory() = default;
+  explicit CudaMemory(size_t bytes);  // throws std::bad_alloc if the device has no more
+  CudaMemory(CudaMemory&& other) noexcept;
+  CudaMemory& operator=(CudaMemory&& other) noexcept;
+  ~CudaMemory();
+
+  void* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+class CudaContext {
+ public:
+  CudaContext(DType dtype, int32_t ordinal);
+  CudaContext(const CudaContext&) = delete;
+  CudaContext& operator=(const CudaContext&) = delete;
+  ~CudaContext();
+
+  const DType compute_dtype;  // X: kF32 or kBF16
+  const CudaDevice device;
+  const cudaStream_t stream;
+
+  // The largest step there will be; zeros until `reserve`.
+  StepLimits limits;
+
+  // Scratch of at least `bytes`, 256-byte aligned, content undefined. An op asks for what its
+  // largest step of `limits` takes on every path it has, so that only its first call grows the
+  // scratch; growing waits for the stream and is refused while a graph is captured.
+  template <typename T = void>
+  T* scratch(size_t bytes) {
+    return static_cast<T*>(grow(scratch_, bytes, false));
+  }
+
+  // `count` integers that are zero; an op that changes them leaves zeros behind.
+  int32_t* zeros(size_t count) {
+    return static_cast<int32_t*>(grow(zeros_, count * sizeof(int32_t), true));
+  }
+
+ private:
+  void* grow(CudaMemory& memory, size_t bytes, bool zeroed);
+
+  CudaMemory scratch_;
+  CudaMemory zeros_;
+};
+
+}  // namespace deltaserve

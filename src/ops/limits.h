@@ -1,0 +1,27 @@
+// What a backend must know before the first op: the largest step, and the shapes that decide how
+// caches are laid out. Apart from backend.h so that device code, which has no std::expected, can
+// read it.
+#pragma once
+
+#include <cstdint>
+
+namespace deltaserve {
+
+// The largest step the engine will ever run; a backend sizes its workspace from it once.
+struct StepLimits {
+  int64_t max_tokens = 0;  // T
+  int64_t max_seqs = 0;    // B
+  int64_t max_model_len = 0;
+  int64_t max_logits_rows = 0;  // R where it is more than max_seqs (prompt logprobs); else 0
+};
+
+// Shapes that decide the cache layouts.
+struct CacheShape {
+  int32_t num_kv_heads = 0;
+  int32_t head_dim = 0;
+  int32_t num_v_heads = 0;
+  int32_t dk = 0;
+  int32_t dv = 0;
+};
+
+}  // namespace deltaserve
