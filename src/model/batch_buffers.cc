@@ -26,6 +26,10 @@ int64_t capacity(const StepLimits& limits) {
          padded(limits.max_seqs * blocks);
 }
 
+int32_t count_chunked(std::span<const uint8_t> recurrent) {
+  return static_cast<int32_t>(std::ranges::count(recurrent, 0));
+}
+
 // Appends parts to the staging area and says where they lie on the device.
 class Packer {
  public:
@@ -120,6 +124,9 @@ void BatchBuffers::view_phases(const Batch& batch) {
       phase.view.max_query_len = std::max(phase.view.max_query_len, row - phase_seqlens_.back());
       phase_seqlens_.push_back(row);
     }
+    phase.view.num_chunked = count_chunked(
+        std::span(batch.recurrent)
+            .subspan(static_cast<size_t>(begin), static_cast<size_t>(ends[i] - begin)));
     phase.view.num_tokens = phase_seqlens_.back();
     phase.view.context_lens += begin;
     phase.view.positions = nullptr;  // M-RoPE is no business of what carries state
@@ -157,6 +164,7 @@ void BatchBuffers::upload(Backend& backend, const Batch& batch) {
   view_.block_tables = packer.add(batch.block_tables);
   view_.state_slots = packer.add(batch.state_slots);
   view_.recurrent = packer.add_bytes(batch.recurrent);
+  view_.num_chunked = count_chunked(batch.recurrent);
   view_phases(batch);
   const int32_t* seqlens = packer.add(phase_seqlens_);
   for (PhaseView& phase : phases_) {

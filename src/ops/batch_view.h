@@ -28,6 +28,9 @@ struct BatchView {
   // [B] 1: apply the delta rule token by token (decode, and the replay of decoded tokens);
   // 0: in chunks. A decoded token's bits do not depend on whether it is replayed or not.
   const uint8_t* recurrent = nullptr;
+  // Sequences with recurrent == 0, so that a device whose arrays the host cannot read launches only
+  // what they need; -1: not counted, every form is launched and finds its sequences itself.
+  int32_t num_chunked = -1;
 };
 
 }  // namespace deltaserve
