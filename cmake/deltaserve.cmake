@@ -2,8 +2,9 @@
 # and one test program a folder of tests/.
 
 add_library(deltaserve_options INTERFACE)
+# nvcc takes options of its own, see src/backends/cuda.
 target_compile_options(deltaserve_options INTERFACE
-  -Wall -Wextra -Wshadow -Wconversion -Werror -fno-omit-frame-pointer)
+  "$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wshadow;-Wconversion;-Werror;-fno-omit-frame-pointer>")
 target_include_directories(deltaserve_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # libstdc++ 12 enables std::expected only for compilers that announce C++20 concepts in full;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/cuda/lt_matmul.h"
 #include "base/check.h"
 
 namespace deltaserve {
@@ -12,19 +13,6 @@ namespace {
 
 // Scratch grows in steps of this size, so that ops of similar needs share one allocation.
 constexpr size_t kScratchStep = size_t{1} << 20;
-
-CudaDevice describe_device(int32_t ordinal) {
-  check_cuda(cudaSetDevice(ordinal));
-  cudaDeviceProp properties{};
-  check_cuda(cudaGetDeviceProperties(&properties, ordinal));
-  return {.ordinal = ordinal,
-          .name = properties.name,
-          .arch = properties.major * 10 + properties.minor,
-          .num_sms = properties.multiProcessorCount,
-          .shared_bytes = static_cast<int32_t>(properties.sharedMemPerBlockOptin),
-          .l2_bytes = properties.l2CacheSize,
-          .memory_bytes = static_cast<int64_t>(properties.totalGlobalMem)};
-}
 
 // A stream that does not wait for the default one: nothing else of the process uses the device.
 cudaStream_t create_stream() {
@@ -42,6 +30,19 @@ void check_cuda(cudaError_t error, std::source_location where) {
   cudaGetLastError();  // so that the next call does not report it again
   throw CudaError(fmt::format("{}:{}: {} ({})", where.file_name(), where.line(),
                               cudaGetErrorString(error), cudaGetErrorName(error)));
+}
+
+CudaDevice describe_cuda_device(int32_t ordinal) {
+  check_cuda(cudaSetDevice(ordinal));
+  cudaDeviceProp properties{};
+  check_cuda(cudaGetDeviceProperties(&properties, ordinal));
+  return {.ordinal = ordinal,
+          .name = properties.name,
+          .arch = properties.major * 10 + properties.minor,
+          .num_sms = properties.multiProcessorCount,
+          .shared_bytes = static_cast<int32_t>(properties.sharedMemPerBlockOptin),
+          .l2_bytes = properties.l2CacheSize,
+          .memory_bytes = static_cast<int64_t>(properties.totalGlobalMem)};
 }
 
 CudaMemory::CudaMemory(size_t bytes) : bytes_(bytes) {
@@ -70,7 +71,10 @@ CudaMemory::~CudaMemory() {
 }
 
 CudaContext::CudaContext(DType dtype, int32_t ordinal)
-    : compute_dtype(dtype), device(describe_device(ordinal)), stream(create_stream()) {}
+    : compute_dtype(dtype),
+      device(describe_cuda_device(ordinal)),
+      stream(create_stream()),
+      matmul_(std::make_unique<LtMatmul>(dtype, stream)) {}
 
 CudaContext::~CudaContext() {
   cudaStreamDestroy(stream);

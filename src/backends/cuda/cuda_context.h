@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <source_location>
 #include <stdexcept>
 #include <string>
@@ -34,6 +35,9 @@ struct CudaDevice {
   int64_t memory_bytes = 0;
 };
 
+// Makes `ordinal` the device of this thread and asks what it is.
+CudaDevice describe_cuda_device(int32_t ordinal);
+
 // Device memory, released with its owner. Not zeroed.
 class CudaMemory {
  public:
@@ -50,6 +54,8 @@ class CudaMemory {
   void* data_ = nullptr;
   size_t bytes_ = 0;
 };
+
+class LtMatmul;
 
 class CudaContext {
  public:
@@ -73,6 +79,8 @@ class CudaContext {
     return static_cast<T*>(grow(scratch_, bytes, false));
   }
 
+  LtMatmul& matmul() { return *matmul_; }
+
   // `count` integers that are zero; an op that changes them leaves zeros behind.
   int32_t* zeros(size_t count) {
     return static_cast<int32_t*>(grow(zeros_, count * sizeof(int32_t), true));
@@ -81,6 +89,7 @@ class CudaContext {
  private:
   void* grow(CudaMemory& memory, size_t bytes, bool zeroed);
 
+  std::unique_ptr<LtMatmul> matmul_;
   CudaMemory scratch_;
   CudaMemory zeros_;
 };

@@ -1,0 +1,34 @@
+// attention: which kernel serves it. With bfloat16 and heads of 256 the rows of recurrent sequences
+// (decode, and the replay of decoded tokens) take the split form and all others the tiled form,
+// whatever the number of rows, so that a row's bits depend on its own sequence only.
+#include "backends/cuda/attention_kernels.h"
+#include "backends/cuda/cuda_ops.h"
+#include "backends/cuda/kv_layout.h"
+
+namespace deltaserve {
+
+const char* cuda_attention_refuses(const CacheShape& shape) {
+  if (shape.head_dim > cuda::kTensorHeadDim || shape.head_dim % cuda::kKvPiece != 0) {
+    return "attention serves head sizes up to 256 that are multiples of 8";
+  }
+  return nullptr;
+}
+
+void launch_attention(CudaContext& context, const AttentionArgs& args) {
+  const bool tensor_cores = context.compute_dtype == DType::kBF16 &&
+                            args.head_dim == cuda::kTensorHeadDim &&
+                            args.num_heads / args.num_kv_heads <= cuda::kMaxDecodeGroup;
+  if (!tensor_cores) {
+    cuda::launch_attention_plain(context, args);
+    return;
+  }
+  const BatchView& batch = *args.batch;
+  if (batch.num_chunked != batch.num_seqs) {
+    cuda::launch_attention_decode(context, args);
+  }
+  if (batch.num_chunked != 0) {
+    cuda::launch_attention_prefill(context, args);
+  }
+}
+
+}  // namespace deltaserve

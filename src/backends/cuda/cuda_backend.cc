@@ -1,0 +1,157 @@
+// The class: memory and weights in its own hands, every op one call of its launch function.
+#include <fmt/format.h>
+
+#include <new>
+#include <unordered_map>
+#include <utility>
+
+#include "backends/cuda/cuda_ops.h"
+#include "backends/cuda/kernel_table.h"
+#include "backends/cuda/make_backend.h"
+#include "backends/cuda/memory_ops.h"
+#include "backends/cuda/sample.h"
+#include "backends/cuda/weight_upload.h"
+#include "base/check.h"
+
+namespace deltaserve {
+namespace {
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(DType compute_dtype, int32_t device)
+      : context_(compute_dtype, device),
+        ring_(context_.stream),
+        uploader_(context_, ring_),
+        sampler_(context_, ring_),
+        name_(fmt::format("cuda ({})", context_.device.name)) {}
+  ~CudaBackend() override { cudaStreamSynchronize(context_.stream); }
+
+  std::string_view name() const override { return name_; }
+  DType compute_dtype() const override { return context_.compute_dtype; }
+  std::vector<KernelInfo> kernels() const override { return cuda_kernel_table(context_); }
+
+  Result<void*> allocate(size_t bytes) override;
+  void release(void* memory) override;
+  size_t free_memory() const override;
+  void copy_to_device(void* to, const void* from, size_t bytes) override {
+    ring_.to_device(to, from, bytes);
+  }
+  void copy_to_host(void* to, const void* from, size_t bytes) override {
+    ring_.to_host(to, from, bytes);
+  }
+  void copy_on_device(void* to, const void* from, size_t bytes) override {
+    launch_copy(context_, to, from, bytes);
+  }
+
+  Result<std::unique_ptr<LinearWeight>> make_linear(std::span<const TensorView> parts) override {
+    return uploader_.linear(parts);
+  }
+  Result<std::unique_ptr<GateUpWeight>> make_gate_up(const TensorView& gate,
+                                                     const TensorView& up) override {
+    return uploader_.gate_up(gate, up);
+  }
+  Result<std::unique_ptr<ExpertsWeight>> make_experts(std::span<const TensorView> gate,
+                                                      std::span<const TensorView> up,
+                                                      std::span<const TensorView> down) override {
+    return uploader_.experts(gate, up, down);
+  }
+  Result<std::unique_ptr<EmbeddingWeight>> make_embedding(const TensorView& table) override {
+    return uploader_.embedding(table);
+  }
+
+  Result<void> check_shape(const CacheShape& shape) const override {
+    return check_cuda_shape(context_, shape);
+  }
+  int64_t kv_block_bytes(const CacheShape& shape) const override {
+    return int64_t{2} * shape.num_kv_heads * kBlockSize * shape.head_dim *
+           dtype_size(context_.compute_dtype);
+  }
+  int64_t recurrent_state_bytes(const CacheShape& shape) const override {
+    return int64_t{shape.num_v_heads} * shape.dk * shape.dv * dtype_size(DType::kF32);
+  }
+  Result<void> reserve(const StepLimits& limits) override {
+    context_.limits = limits;
+    return {};
+  }
+
+  void embed(const EmbedArgs& args) override { run(launch_embed, "embed", args); }
+  void linear(const LinearArgs& args) override { run(launch_linear, "linear", args); }
+  void gate_up_silu(const GateUpSiluArgs& args) override { run(launch_gate_up_silu, "gate_up_silu", args); }
+  void add_rms_norm(const AddRmsNormArgs& args) override { run(launch_add_rms_norm, "add_rms_norm", args); }
+  void qk_norm_rope(const QkNormRopeArgs& args) override { run(launch_qk_norm_rope, "qk_norm_rope", args); }
+  void write_kv(const WriteKvArgs& args) override { run(launch_write_kv, "write_kv", args); }
+  void attention(const AttentionArgs& args) override { run(launch_attention, "attention", args); }
+  void causal_conv1d(const CausalConv1dArgs& args) override { run(launch_causal_conv1d, "causal_conv1d", args); }
+  void gated_delta_rule(const GatedDeltaRuleArgs& args) override {
+    run(launch_gated_delta_rule, "gated_delta_rule", args);
+  }
+  void gated_rms_norm(const GatedRmsNormArgs& args) override {
+    run(launch_gated_rms_norm, "gated_rms_norm", args);
+  }
+  void moe_topk(const MoeTopkArgs& args) override { run(launch_moe_topk, "moe_topk", args); }
+  void moe(const MoeArgs& args) override { run(launch_moe, "moe", args); }
+  void sample(const SampleArgs& args) override { sampler_.sample(args); }
+
+ private:
+  template <typename Args>
+  void run(void (*op)(CudaContext&, const Args&), const char* name, const Args& args) {
+    DS_CHECK(op != nullptr, std::string(name) + " is not part of this build");
+    op(context_, args);
+  }
+
+  CudaContext context_;
+  PinnedRing ring_;
+  WeightUploader uploader_;
+  CudaSampler sampler_;
+  std::string name_;
+  std::unordered_map<void*, CudaMemory> buffers_;
+};
+
+Result<void*> CudaBackend::allocate(size_t bytes) {
+  try {
+    CudaMemory memory(bytes);
+    void* data = memory.data();
+    if (data != nullptr) {
+      check_cuda(cudaMemsetAsync(data, 0, bytes, context_.stream));
+      buffers_.emplace(data, std::move(memory));
+    }
+    return data;
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::kUnavailable, fmt::format("{} has no {} bytes of memory left",
+                                                     context_.device.name, bytes));
+  }
+}
+
+// Waits: what was launched may still use the memory.
+void CudaBackend::release(void* memory) {
+  cudaStreamSynchronize(context_.stream);
+  buffers_.erase(memory);
+}
+
+size_t CudaBackend::free_memory() const {
+  size_t free_bytes = 0;
+  size_t total_bytes = 0;
+  check_cuda(cudaMemGetInfo(&free_bytes, &total_bytes));
+  return free_bytes;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> make_cuda_backend(const CudaOptions& options) {
+  if (options.compute_dtype != DType::kF32 && options.compute_dtype != DType::kBF16) {
+    return invalid(fmt::format("the CUDA backend computes in float32 or bfloat16, not in {}",
+                               dtype_name(options.compute_dtype)));
+  }
+  if (const Result<CudaDevice> device = find_cuda_device(options.device); !device) {
+    return std::unexpected(device.error());
+  }
+  try {
+    return std::make_unique<CudaBackend>(options.compute_dtype, options.device);
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::kUnavailable, "no device memory is left for the CUDA backend");
+  } catch (const CudaError& error) {
+    return fail(ErrorCode::kUnavailable, error.what());
+  }
+}
+
+}  // namespace deltaserve

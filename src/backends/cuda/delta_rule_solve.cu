@@ -1,0 +1,480 @@
+// First kernel of the chunked delta rule: T' = (I + A)^-1 diag(beta) and R = P T' of every chunk and
+// value head, see delta_rule_chunks.cuh. A block is a chunk and a key head, with one warpgroup for
+// each value head that uses it; K K^T and Q K^T come from the matrix unit. The inverse is made in
+// blocks: 16 x 16 on the diagonal by forward substitution in float32, then merged twice,
+// T21 = -T22 (A21 T11), with float16 operands (all |T_ij| <= 1) and float32 sums. bfloat16 would
+// cost two digits there, and a series in A grows before it shrinks.
+#include <cuda_fp16.h>
+
+#include "base/check.h"
+#include "backends/cuda/delta_rule_chunks.cuh"
+#include "backends/cuda/hopper.cuh"
+#include "backends/cuda/launch.h"
+#include "backends/cuda/mma.cuh"
+#include "backends/cuda/wgmma.cuh"
+
+namespace deltaserve::cuda {
+namespace {
+
+constexpr int kGroup = 128;           // threads of a warpgroup
+constexpr int kPitch = 72;            // float16 per row of T: rows start in different banks
+constexpr int kRowBytes = kPitch * 2;
+constexpr int kDiagonalPitch = 20;    // floats per row of a 16 x 16 block
+constexpr float kL2Eps = 1e-6F;       // inside the root
+constexpr float kQueryScale = 0.08838834764831845F;  // 128^-0.5
+
+// Shared memory of one value head.
+struct alignas(16) HeadScratch {
+  __half matrix[kChunkSize * kPitch];         // A below its diagonal blocks, then T, then R
+  float diagonal[4][16 * kDiagonalPitch];     // diagonal blocks of A, one a warp
+  float sum[kChunkSize];                      // G
+  float beta[kChunkSize];
+  float norm[2 * kChunkSize];                 // rk, rq
+  float from_block[3][kChunkSize];            // exp(G_i - G_j), i the first row of block 1, 2, 3
+};
+
+struct alignas(16) Shared {
+  char tiles[4 * kTileBytes];  // columns 0..63 of K, of Q, columns 64..127 of K, of Q
+  uint64_t loaded;
+};
+
+// C[16 x 16 N] = A[16 x 16 K] B[16 K x 16 N], all in one matrix of pitch kPitch.
+template <int N, int K>
+__device__ __forceinline__ void multiply_blocks(float (&c)[2 * N][4], uint32_t a, uint32_t b,
+                                                int lane) {
+  const int row = lane % 8 + lane / 8 % 2 * 8;
+  const int column = lane / 16 * 8;
+#pragma unroll
+  for (int n = 0; n < 2 * N; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      c[n][i] = 0.0F;
+    }
+  }
+#pragma unroll
+  for (int k = 0; k < K; ++k) {
+    uint32_t left[4];
+    load_tiles(left, a + row * kRowBytes + (k * 16 + column) * 2);
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+      uint32_t right[4];
+      load_tiles_transposed(right, b + (k * 16 + row) * kRowBytes + (n * 16 + column) * 2);
+      mma_half(c[2 * n], left, right[0], right[1]);
+      mma_half(c[2 * n + 1], left, right[2], right[3]);
+    }
+  }
+}
+
+template <int N>
+__device__ __forceinline__ void put_blocks(const float (&c)[2 * N][4], __half* to, int lane,
+                                           float sign) {
+  __half* at = to + lane / 4 * kPitch + lane % 4 * 2;
+#pragma unroll
+  for (int n = 0; n < 2 * N; ++n) {
+    *reinterpret_cast<uint32_t*>(at + n * 8) = pack_half(sign * c[n][0], sign * c[n][1]);
+    *reinterpret_cast<uint32_t*>(at + 8 * kPitch + n * 8) =
+        pack_half(sign * c[n][2], sign * c[n][3]);
+  }
+}
+
+// G and beta of the chunk by the first warp, from the projections; rows that are not the sequence's
+// have g = 0 and beta = 0, which changes nothing.
+__device__ __forceinline__ void make_gates(const ChunkedRule& rule, const Chunk& chunk, int head,
+                                           HeadScratch& scratch, int lane) {
+  const float rate = -expf(rule.A_log[head]);
+  const float bias = rule.dt_bias[head];
+  float g[2];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int row = 2 * lane + i;
+    g[i] = 0.0F;
+    float beta = 0.0F;
+    if (row >= chunk.begin && row < chunk.end) {
+      const int64_t at = (int64_t{chunk.row} + row) * rule.ba_stride + head;
+      g[i] = rate * softplus(to_float(rule.a[at]) + bias);
+      beta = sigmoid(to_float(rule.b[at]));
+    }
+    scratch.beta[row] = beta;
+  }
+  float total = g[0] + g[1];
+#pragma unroll
+  for (int step = 1; step < kWarp; step *= 2) {
+    const float before = __shfl_up_sync(kAllLanes, total, step);
+    total += lane >= step ? before : 0.0F;
+  }
+  const float before = __shfl_up_sync(kAllLanes, total, 1);
+  scratch.sum[2 * lane] = lane == 0 ? g[0] : before + g[0];
+  scratch.sum[2 * lane + 1] = total;
+}
+
+// 1 / |row| of the 128 rows of K and Q, one a thread; q's with its scale.
+__device__ __forceinline__ float row_norm(const char* tiles, int row) {
+  float squares = 0.0F;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const char* line = tiles + half * 2 * kTileBytes + row * 128;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      // Threads of a group start at different pieces, and so in different banks.
+      const uint4 piece = *reinterpret_cast<const uint4*>(line + ((i + row) % 8 << 4));
+      const uint32_t words[4] = {piece.x, piece.y, piece.z, piece.w};
+#pragma unroll
+      for (const uint32_t word : words) {
+        const float2 pair = unpack_bf16(word);
+        squares += pair.x * pair.x + pair.y * pair.y;
+      }
+    }
+  }
+  return rsqrtf(squares + kL2Eps) * (row < kChunkSize ? 1.0F : kQueryScale);
+}
+
+// d[64 x 64] = (rows of `left`) K^T, over the two halves of the columns.
+__device__ __forceinline__ void start_product(float (&d)[32], uint32_t tiles, int left) {
+  const uint64_t a = wgmma_operand(tiles + left, 16, 1024);
+  const uint64_t b = wgmma_operand(tiles, 16, 1024);
+  pin(d);
+  wgmma_fence();
+#pragma unroll
+  for (int k = 0; k < 8; ++k) {
+    const uint64_t step = (k / 4 * 2 * kTileBytes + k % 4 * 32) >> 4;
+    wgmma_n64_shared(d, a + step, b + step, k > 0);
+  }
+  wgmma_commit();
+}
+
+// Decays of this thread's two rows (r and r + 8) against the columns of the blocks before theirs.
+struct RowDecays {
+  float sum[2];         // G of the rows
+  float to_block[2];    // exp(G_row - G_first), first the first row of the warp's block
+};
+
+// Both rows' products for columns 8 j + 2 t and the next: x[row][column]. `Strict`: only columns
+// before the row, else up to it.
+template <bool Strict>
+__device__ __forceinline__ void scale_products(float (&x)[2][2], const float* d, int j, int warp,
+                                               int r, int column, const float (&row_scale)[2],
+                                               const RowDecays& decays,
+                                               const HeadScratch& scratch) {
+  const float2 norm = *reinterpret_cast<const float2*>(&scratch.norm[column]);
+  if (j < 2 * warp) {
+    const float2 far = *reinterpret_cast<const float2*>(&scratch.from_block[warp - 1][column]);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const float scale = row_scale[i] * decays.to_block[i];
+      x[i][0] = d[2 * i] * scale * (norm.x * far.x);
+      x[i][1] = d[2 * i + 1] * scale * (norm.y * far.y);
+    }
+    return;
+  }
+  const float2 sum = *reinterpret_cast<const float2*>(&scratch.sum[column]);
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int row = r + 8 * i;
+    const int last = Strict ? row - 1 : row;
+    x[i][0] =
+        column <= last ? d[2 * i] * row_scale[i] * norm.x * decay(decays.sum[i] - sum.x) : 0.0F;
+    x[i][1] = column + 1 <= last
+                  ? d[2 * i + 1] * row_scale[i] * norm.y * decay(decays.sum[i] - sum.y)
+                  : 0.0F;
+  }
+}
+
+// The blocks of A: those below the diagonal to the matrix, the diagonal one in float32.
+__device__ __forceinline__ void put_a(const float (&products)[32], const RowDecays& decays,
+                                      HeadScratch& scratch, int warp, int lane) {
+  const int r = warp * 16 + lane / 4;
+  const float scale[2] = {scratch.beta[r] * scratch.norm[r],
+                          scratch.beta[r + 8] * scratch.norm[r + 8]};
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    const int column = 8 * j + lane % 4 * 2;
+    if (j >= 2 * warp + 2) {
+      continue;
+    }
+    float x[2][2];
+    scale_products<true>(x, products + 4 * j, j, warp, r, column, scale, decays, scratch);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      if (j < 2 * warp) {
+        *reinterpret_cast<uint32_t*>(&scratch.matrix[(r + 8 * i) * kPitch + column]) =
+            pack_half(x[i][0], x[i][1]);
+      } else {
+        float* to = &scratch.diagonal[warp][(lane / 4 + 8 * i) * kDiagonalPitch];
+        *reinterpret_cast<float2*>(to + column - 16 * warp) = make_float2(x[i][0], x[i][1]);
+      }
+    }
+  }
+}
+
+// Inverts the warp's diagonal block, a column a lane. The other lanes clear the block right of it
+// that the first merge reads.
+__device__ __forceinline__ void invert_diagonal(HeadScratch& scratch, int warp, int lane) {
+  __half* block = &scratch.matrix[16 * warp * kPitch + 16 * warp];
+  if (lane < 16) {
+    const float* a = scratch.diagonal[warp];
+    float x[16];
+#pragma unroll
+    for (int i = 0; i < 16; ++i) {
+      float even = i == lane ? 1.0F : 0.0F;
+      float odd = 0.0F;
+#pragma unroll
+      for (int k = 0; k < i; k += 4) {
+        const float4 part = *reinterpret_cast<const float4*>(&a[i * kDiagonalPitch + k]);
+        even -= part.x * x[k];
+        odd -= k + 1 < i ? part.y * x[k + 1] : 0.0F;
+        even -= k + 2 < i ? part.z * x[k + 2] : 0.0F;
+        odd -= k + 3 < i ? part.w * x[k + 3] : 0.0F;
+      }
+      x[i] = even + odd;
+    }
+#pragma unroll
+    for (int i = 0; i < 16; ++i) {
+      block[i * kPitch + lane] = __float2half_rn(x[i]);
+    }
+  } else if (warp % 2 == 0) {
+    const int row = lane - 16;
+    uint2* to = reinterpret_cast<uint2*>(block + row * kPitch + 16);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      to[i] = make_uint2(0, 0);
+    }
+  }
+}
+
+// T of the whole chunk from its diagonal blocks; ends with a barrier of the warpgroup.
+__device__ __forceinline__ void merge_inverse(HeadScratch& scratch, int warp, int lane,
+                                              int barrier) {
+  __half* matrix = scratch.matrix;
+  const uint32_t base = shared_address(matrix);
+  if (warp % 2 == 1) {
+    const int corner = 16 * (warp - 1) * (kPitch + 1);  // of the 32 x 32 block
+    const uint32_t block = base + corner * 2;
+    __half* lower = matrix + corner + 16 * kPitch;
+    float y[2][4];
+    multiply_blocks<1, 1>(y, block + 16 * kRowBytes, block, lane);
+    __syncwarp();
+    put_blocks<1>(y, lower, lane, 1.0F);
+    __syncwarp();
+    multiply_blocks<1, 1>(y, block + 16 * kRowBytes + 32, block + 16 * kRowBytes, lane);
+    __syncwarp();
+    put_blocks<1>(y, lower, lane, -1.0F);
+  }
+  named_barrier<kGroup>(barrier);
+  if (warp >= 2) {
+    const uint32_t rows = base + 16 * warp * kRowBytes;
+    __half* to = matrix + 16 * warp * kPitch;
+    const int pair = barrier + 8;  // the two lower warps
+    float y[4][4];
+    multiply_blocks<2, 2>(y, rows, base, lane);
+    __syncwarp();
+    put_blocks<2>(y, to, lane, 1.0F);
+    named_barrier<64>(pair);
+    if (warp == 2) {
+      multiply_blocks<2, 1>(y, rows + 64, base + 32 * kRowBytes, lane);
+    } else {
+      multiply_blocks<2, 2>(y, rows + 64, base + 32 * kRowBytes, lane);
+    }
+    named_barrier<64>(pair);
+    put_blocks<2>(y, to, lane, -1.0F);
+  }
+  named_barrier<kGroup>(barrier);
+}
+
+// T' to scratch, 16 bytes a thread; blocks above the diagonal are zero.
+__device__ __forceinline__ void store_t(const HeadScratch& scratch, char* to, int thread) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int row = (i * kGroup + thread) / 8;
+    const int piece = thread % 8;
+    uint4 words = make_uint4(0, 0, 0, 0);
+    if (piece * 8 < (row / 16 + 1) * 16) {
+      const uint4 t = *reinterpret_cast<const uint4*>(&scratch.matrix[row * kPitch + piece * 8]);
+      const float4 low = *reinterpret_cast<const float4*>(&scratch.beta[piece * 8]);
+      const float4 high = *reinterpret_cast<const float4*>(&scratch.beta[piece * 8 + 4]);
+      float2 pair = unpack_half(t.x);
+      words.x = pack_bf16(pair.x * low.x, pair.y * low.y);
+      pair = unpack_half(t.y);
+      words.y = pack_bf16(pair.x * low.z, pair.y * low.w);
+      pair = unpack_half(t.z);
+      words.z = pack_bf16(pair.x * high.x, pair.y * high.y);
+      pair = unpack_half(t.w);
+      words.w = pack_bf16(pair.x * high.z, pair.y * high.w);
+    }
+    *reinterpret_cast<uint4*>(to + swizzled(row, piece)) = words;
+  }
+}
+
+// R = P T' of the warp's 16 rows, P in registers as the first operand; through the matrix's memory,
+// which nobody reads any more after the barrier.
+__device__ __forceinline__ void store_r(const float (&products)[32], const RowDecays& decays,
+                                        HeadScratch& scratch, char* to, int warp, int lane,
+                                        int barrier) {
+  const int r = warp * 16 + lane / 4;
+  const float scale[2] = {scratch.norm[kChunkSize + r], scratch.norm[kChunkSize + r + 8]};
+  uint32_t p[4][4];
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    float x[2][2] = {};
+    if (j < 2 * warp + 2) {
+      scale_products<false>(x, products + 4 * j, j, warp, r, 8 * j + lane % 4 * 2, scale, decays,
+                            scratch);
+    }
+    p[j / 2][j % 2 * 2] = pack_half(x[0][0], x[0][1]);
+    p[j / 2][j % 2 * 2 + 1] = pack_half(x[1][0], x[1][1]);
+  }
+  float sums[8][4] = {};
+  const uint32_t tile = shared_address(scratch.matrix) +
+                        (lane % 8 + lane / 8 % 2 * 8) * kRowBytes + lane / 16 * 8 * 2;
+#pragma unroll
+  for (int k = 0; k < 4; ++k) {
+    if (k <= warp) {
+#pragma unroll
+      for (int n = 0; n <= k; ++n) {
+        uint32_t t[4];
+        load_tiles_transposed(t, tile + k * 16 * kRowBytes + n * 32);
+        mma_half(sums[2 * n], p[k], t[0], t[1]);
+        mma_half(sums[2 * n + 1], p[k], t[2], t[3]);
+      }
+    }
+  }
+  named_barrier<kGroup>(barrier);
+  auto* out = reinterpret_cast<char*>(scratch.matrix);
+#pragma unroll
+  for (int n = 0; n < 8; ++n) {
+    const int column = 8 * n + lane % 4 * 2;
+    const float2 beta = *reinterpret_cast<const float2*>(&scratch.beta[column]);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      *reinterpret_cast<uint32_t*>(out + (r + 8 * i) * kRowBytes + column * 2) =
+          pack_bf16(sums[n][2 * i] * beta.x, sums[n][2 * i + 1] * beta.y);
+    }
+  }
+  __syncwarp();
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int row = 16 * warp + i * 4 + lane / 8;
+    const int piece = lane % 8;
+    *reinterpret_cast<uint4*>(to + swizzled(row, piece)) =
+        *reinterpret_cast<const uint4*>(out + row * kRowBytes + piece * 16);
+  }
+}
+
+__device__ __forceinline__ void store_factors(const HeadScratch& scratch, float* to, int row) {
+  const float end = scratch.sum[kChunkSize - 1];
+  const float grown = decay(scratch.sum[row]);
+  to[row] = scratch.norm[row] * grown;
+  to[kChunkSize + row] = scratch.norm[kChunkSize + row] * grown;
+  to[2 * kChunkSize + row] = scratch.norm[row] * decay(end - scratch.sum[row]);
+  to[3 * kChunkSize + row] = decay(end);
+}
+
+// grid (chunks, Hk), block 128 threads for each of the Hv / Hk value heads.
+template <int Heads>
+__global__ void __launch_bounds__(Heads* kGroup, Heads == 4 ? 1 : 2)
+    solve_chunks(const __grid_constant__ CUtensorMap qkv, const ChunkedRule rule) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  extern __shared__ __align__(1024) char memory[];
+  auto& shared = *reinterpret_cast<Shared*>(memory);
+  const int group = static_cast<int>(threadIdx.x) / kGroup;
+  const int thread = static_cast<int>(threadIdx.x) % kGroup;
+  const int warp = thread / kWarp;
+  const int lane = thread % kWarp;
+  auto& scratch = reinterpret_cast<HeadScratch*>(memory + sizeof(Shared))[group];
+  const int barrier = 1 + group;
+  const int key_head = static_cast<int>(blockIdx.y);
+  const int head = key_head * Heads + group;
+  const Chunk chunk = find_chunk(rule, static_cast<int32_t>(blockIdx.x));
+  if (chunk.sequence < 0) {
+    return;
+  }
+  const uint32_t loaded = shared_address(&shared.loaded);
+  const uint32_t tiles = shared_address(shared.tiles);
+  if (threadIdx.x == 0) {
+    mbarrier_init(loaded, 1);
+    mbarrier_init_fence();
+    mbarrier_arrive_expect(loaded, 4 * kTileBytes);
+    const int key_column = (rule.num_k_heads + key_head) * kDeltaDim;
+    for (int half = 0; half < 2; ++half) {
+      const uint32_t to = tiles + half * 2 * kTileBytes;
+      tensor_load(to, qkv, key_column + half * 64, chunk.row, loaded);
+      tensor_load(to + kTileBytes, qkv, key_head * kDeltaDim + half * 64, chunk.row, loaded);
+    }
+  }
+  if (warp == 0) {
+    make_gates(rule, chunk, head, scratch, lane);
+  }
+  __syncthreads();  // the barrier is initialised, G and beta are there
+  if (thread < kChunkSize) {
+#pragma unroll
+    for (int block = 0; block < 3; ++block) {
+      scratch.from_block[block][thread] =
+          decay(scratch.sum[16 * (block + 1)] - scratch.sum[thread]);
+    }
+  }
+  mbarrier_wait(loaded, 0);
+  if (!chunk.full()) {
+    for (int tile = 0; tile < 4; ++tile) {
+      clear_rows(shared.tiles + tile * kTileBytes, chunk, static_cast<int>(threadIdx.x),
+                 Heads * kGroup);
+    }
+    async_proxy_fence();
+    __syncthreads();
+  }
+  float products[32] = {};
+  start_product(products, tiles, 0);
+  scratch.norm[thread] = row_norm(shared.tiles, thread);
+  named_barrier<kGroup>(barrier);
+  wgmma_wait();
+  pin(products);
+  const int r = warp * 16 + lane / 4;
+  const float first = scratch.sum[warp * 16];
+  const RowDecays decays = {
+      .sum = {scratch.sum[r], scratch.sum[r + 8]},
+      .to_block = {decay(scratch.sum[r] - first), decay(scratch.sum[r + 8] - first)}};
+  put_a(products, decays, scratch, warp, lane);
+  start_product(products, tiles, kTileBytes);  // Q K^T runs beside the inverse
+  __syncwarp();
+  invert_diagonal(scratch, warp, lane);
+  named_barrier<kGroup>(barrier);
+  merge_inverse(scratch, warp, lane, barrier);
+  wgmma_wait();
+  pin(products);
+  const int64_t place = chunk.place * rule.num_v_heads + head;
+  char* solved = rule.solved + place * kSolvedBytes;
+  store_t(scratch, solved, thread);
+  store_r(products, decays, scratch, solved + kTileBytes, warp, lane, barrier);
+  if (thread < kChunkSize) {
+    store_factors(scratch, rule.factors + place * kFactors, thread);
+  }
+#endif
+}
+
+template <int Heads>
+void launch_for(cudaStream_t stream, const CUtensorMap& qkv, const ChunkedRule& rule,
+                int32_t max_chunks) {
+  constexpr size_t kShared = sizeof(Shared) + Heads * sizeof(HeadScratch);
+  allow_shared(solve_chunks<Heads>, kShared);
+  const dim3 grid(static_cast<unsigned>(max_chunks), static_cast<unsigned>(rule.num_k_heads));
+  solve_chunks<Heads><<<grid, Heads * kGroup, kShared, stream>>>(qkv, rule);
+  check_cuda(cudaGetLastError());
+}
+
+}  // namespace
+
+void launch_solve_chunks(cudaStream_t stream, const CUtensorMap& qkv, const ChunkedRule& rule,
+                         int32_t max_chunks) {
+  switch (rule.num_v_heads / rule.num_k_heads) {
+    case 1:
+      return launch_for<1>(stream, qkv, rule, max_chunks);
+    case 2:
+      return launch_for<2>(stream, qkv, rule, max_chunks);
+    case 3:
+      return launch_for<3>(stream, qkv, rule, max_chunks);
+    case 4:
+      return launch_for<4>(stream, qkv, rule, max_chunks);
+    default:
+      DS_CHECK(false, "no kernel of the chunked delta rule for so many value heads a key head");
+  }
+}
+
+}  // namespace deltaserve::cuda

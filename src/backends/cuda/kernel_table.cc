@@ -1,0 +1,57 @@
+#include "backends/cuda/kernel_table.h"
+
+#include <fmt/format.h>
+
+#include "backends/cuda/cuda_ops.h"
+
+namespace deltaserve {
+
+std::vector<KernelInfo> cuda_kernel_table(const CudaContext& context) {
+  const bool bf16 = context.compute_dtype == DType::kBF16;
+  const std::string rows = fmt::format("rows of {}, float32 inside", bf16 ? "bf16" : "f32");
+  const std::string matrix = bf16 ? "cuBLASLt bf16, float32 accumulation" : "cuBLASLt f32";
+  return {
+      {"embed", rows},
+      {"linear", matrix},
+      {"gate_up_silu", matrix + ", then silu * up in float32"},
+      {"moe", "tokens grouped by expert"},
+      {"gated_delta_rule", fmt::format("f32 state, chunks of {} and recurrent", kChunkSize)},
+      {"attention", "paged, float32 softmax"},
+      {"causal_conv1d", rows},
+      {"add_rms_norm", rows},
+      {"qk_norm_rope", rows},
+      {"gated_rms_norm", rows},
+      {"write_kv", rows},
+      {"moe_topk", "float32 softmax"},
+      {"sample", "float32, radix selection on the device"},
+  };
+}
+
+Result<void> check_cuda_shape(const CudaContext&, const CacheShape&) {
+  return {};
+}
+
+std::string missing_cuda_ops() {
+  std::string names;
+  const auto need = [&names](const char* name, bool there) {
+    if (!there) {
+      names += names.empty() ? "" : ", ";
+      names += name;
+    }
+  };
+  need("embed", launch_embed != nullptr);
+  need("linear", launch_linear != nullptr);
+  need("gate_up_silu", launch_gate_up_silu != nullptr);
+  need("add_rms_norm", launch_add_rms_norm != nullptr);
+  need("qk_norm_rope", launch_qk_norm_rope != nullptr);
+  need("write_kv", launch_write_kv != nullptr);
+  need("attention", launch_attention != nullptr);
+  need("causal_conv1d", launch_causal_conv1d != nullptr);
+  need("gated_delta_rule", launch_gated_delta_rule != nullptr);
+  need("gated_rms_norm", launch_gated_rms_norm != nullptr);
+  need("moe_topk", launch_moe_topk != nullptr);
+  need("moe", launch_moe != nullptr);
+  return names;
+}
+
+}  // namespace deltaserve

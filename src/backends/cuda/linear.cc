@@ -1,0 +1,26 @@
+// linear: the own kernel for few rows where it serves the shape, else cuBLASLt.
+#include "backends/cuda/cuda_ops.h"
+#include "backends/cuda/cuda_weights.h"
+#include "backends/cuda/lt_matmul.h"
+
+namespace deltaserve {
+
+void launch_linear(CudaContext& context, const LinearArgs& args) {
+  const auto& weight = static_cast<const CudaLinear&>(*args.weight);
+  if (serves_skinny != nullptr && context.compute_dtype == DType::kBF16 &&
+      serves_skinny(args.M, weight.N, weight.K)) {
+    launch_skinny_linear(context, args);
+    return;
+  }
+  context.matmul().run({.M = args.M,
+                        .N = weight.N,
+                        .K = weight.K,
+                        .x = args.x,
+                        .x_stride = args.x_stride,
+                        .weight = weight.values.data(),
+                        .out = args.out,
+                        .out_stride = args.out_stride,
+                        .out_float = args.out_float});
+}
+
+}  // namespace deltaserve

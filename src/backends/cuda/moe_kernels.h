@@ -1,0 +1,45 @@
+// The kernels behind moe.cu. An entry is one (token, choice) pair, number token * K + choice. All
+// forms end with down [entries][H] float32, which `combine` sums per token in ascending expert.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/cuda_context.h"
+#include "backends/cuda/cuda_weights.h"
+#include "ops/args.h"
+
+namespace deltaserve::cuda {
+
+struct MoeBuffers {
+  void* act = nullptr;    // [entries][I] X: silu(gate) * up; by entry, or sorted (grouped form)
+  float* down = nullptr;  // [entries][H], by entry
+  int32_t* sort = nullptr;  // MoeSort's arrays
+};
+
+// Where the grouped form finds the rows of each expert. `entries` is T * K.
+struct MoeSort {
+  int32_t* counts = nullptr;         // [E]
+  int32_t* sorted = nullptr;         // [entries] entry numbers by expert, then token
+  int32_t* num_tiles = nullptr;      // [1]
+  int32_t* tile_expert = nullptr;    // [max_tiles]
+  int32_t* tile_first = nullptr;     // [max_tiles] first row of the tile in `sorted`
+  int32_t* tile_rows = nullptr;      // [max_tiles] rows of the tile, at most kMoeTileRows
+};
+inline constexpr int64_t kMoeTileRows = 128;
+
+// Integers that MoeSort's arrays take, and the arrays laid out in `memory`.
+int64_t moe_sort_size(int64_t entries, int64_t E);
+MoeSort moe_sort_arrays(int32_t* memory, int64_t entries, int64_t E);
+// Tiles there can be at most: the grid of the grouped products.
+int64_t moe_max_tiles(int64_t entries, int64_t E);
+
+void launch_moe_sort(CudaContext& context, const MoeArgs& args, const MoeSort& sort);
+
+// A warp a row of an entry: both dtypes, any shape.
+void launch_moe_plain(CudaContext& context, const MoeArgs& args, const MoeBuffers& buffers);
+// bfloat16, H and I multiples of 64. Up to kMoeDecodeTokens tokens, or any number.
+inline constexpr int64_t kMoeDecodeTokens = 128;
+void launch_moe_decode(CudaContext& context, const MoeArgs& args, const MoeBuffers& buffers);
+void launch_moe_grouped(CudaContext& context, const MoeArgs& args, const MoeBuffers& buffers);
+
+}  // namespace deltaserve::cuda

@@ -1,0 +1,46 @@
+// Products whose result goes through a function before it is rounded: a slice of columns at a time
+// is made in float32 scratch that stays in the second level cache, and a kernel takes it from there.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "backends/cuda/cuda_context.h"
+#include "backends/cuda/lt_matmul.h"
+
+namespace deltaserve::cuda {
+
+// Bytes of a slice: 2,048 columns of 8,192 rows, enough tiles for four rounds of all
+// multiprocessors; larger slices only leave the cache.
+inline constexpr int64_t kSliceBytes = int64_t{64} << 20;
+inline constexpr int64_t kSliceColumns = 256;  // slices are multiples of it, tiles are
+
+// Columns of a slice of M rows.
+constexpr int64_t slice_columns(int64_t M) {
+  const int64_t fitting = kSliceBytes / (M * int64_t{sizeof(float)});
+  return std::max(kSliceColumns, fitting / kSliceColumns * kSliceColumns);
+}
+
+// x [M, K] times weight [N, K]; then(first column, columns, slice [M, columns] float32) takes each
+// slice. `product` gives x, its stride, the weight, M, N and K.
+template <typename Then>
+void sliced_product(CudaContext& context, MatmulArgs product, Then then) {
+  const int64_t most_rows = std::max(context.limits.max_tokens, product.M);
+  const int64_t columns = std::min(slice_columns(product.M), product.N);
+  const int64_t bytes =
+      std::max(kSliceBytes, most_rows * kSliceColumns * int64_t{sizeof(float)});
+  auto* slice = context.scratch<float>(static_cast<size_t>(bytes));
+  const auto* weight = static_cast<const std::byte*>(product.weight);
+  const int64_t N = product.N;
+  product.out = slice;
+  product.out_float = true;
+  for (int64_t first = 0; first < N; first += columns) {
+    product.N = std::min(columns, N - first);
+    product.out_stride = product.N;
+    product.weight = weight + first * product.K * dtype_size(context.compute_dtype);
+    context.matmul().run(product);
+    then(first, product.N, slice);
+  }
+}
+
+}  // namespace deltaserve::cuda
