@@ -7,6 +7,7 @@
 // keeps a ring of stages full, a storer warp for each warpgroup takes O away. The bits of a row
 // depend on neither choice: every value column is computed by the same chain.
 #include "backends/cuda/delta_rule_chunks.cuh"
+#include "backends/cuda/delta_rule_layout.h"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/mma.cuh"
@@ -183,10 +184,8 @@ __device__ void carry(const ChunkedRule& rule, const Stream& stream, Shared<Grou
   const int t2 = lane % 4 * 2;
   const int column = stream.column + group * kColumns + warp * 16 + lane / 4;
   float* state = rule.state + t2 +
-                 ((int64_t{rule.state_slots[stream.sequence]} * rule.num_v_heads + stream.head) *
-                      kDeltaDim +
-                  column) *
-                     kDeltaDim;
+                 delta_state_row(rule.state_slots[stream.sequence], stream.head, column,
+                                 rule.num_v_heads, kDeltaDim, kDeltaDim);
   float S[64];
   float XY[64] = {};
   float UZ[64] = {};
@@ -286,10 +285,10 @@ __device__ void carry(const ChunkedRule& rule, const Stream& stream, Shared<Grou
     for (int j = 0; j < 8; j += 2) {
       const float* y = XY + 32 + 4 * j;
       const float* z = UZ + 32 + 4 * j;
-      store_tiles_transposed(
-          out + j * 8 * kOutPitch, pack_bf16(y[0] + z[0], y[1] + z[1]),
-          pack_bf16(y[2] + z[2], y[3] + z[3]), pack_bf16(y[4] + z[4], y[5] + z[5]),
-          pack_bf16(y[6] + z[6], y[7] + z[7]));
+      store_tiles_transposed(out + j * 8 * kOutPitch, pack_bf16(y[0] + z[0], y[1] + z[1]),
+                             pack_bf16(y[2] + z[2], y[3] + z[3]),
+                             pack_bf16(y[4] + z[4], y[5] + z[5]),
+                             pack_bf16(y[6] + z[6], y[7] + z[7]));
     }
     __syncwarp();
     if (lane == 0) {
@@ -332,8 +331,7 @@ __global__ void __launch_bounds__((Groups + 1) * kGroup, 1)
     return;
   }
   const int32_t offset = rule.context_lens[stream.sequence] % kChunkSize;
-  const int32_t rows =
-      rule.cu_seqlens[stream.sequence + 1] - rule.cu_seqlens[stream.sequence];
+  const int32_t rows = rule.cu_seqlens[stream.sequence + 1] - rule.cu_seqlens[stream.sequence];
   stream.chunks = min(count_chunks(offset, rows) - rule.first_chunk, rule.num_chunks);
   if (stream.chunks <= 0) {
     return;
@@ -368,6 +366,8 @@ __global__ void __launch_bounds__((Groups + 1) * kGroup, 1)
     }
     carry<Groups>(rule, stream, shared, group);
   }
+#else
+  __trap();  // built for an architecture on which the op never launches it
 #endif
 }
 
@@ -377,8 +377,8 @@ void launch_for(cudaStream_t stream, const CUtensorMap& qkv, const ChunkedRule& 
   constexpr size_t kShared = sizeof(Shared<Groups>);
   allow_shared(carry_state<Groups>, kShared);
   const int32_t blocks = num_chunked * rule.num_v_heads * (2 / Groups);
-  carry_state<Groups><<<static_cast<unsigned>(blocks), (Groups + 1) * kGroup, kShared, stream>>>(
-      qkv, rule);
+  carry_state<Groups>
+      <<<static_cast<unsigned>(blocks), (Groups + 1) * kGroup, kShared, stream>>>(qkv, rule);
   check_cuda(cudaGetLastError());
 }
 

@@ -19,9 +19,9 @@
 
 namespace deltaserve::cuda {
 
-inline constexpr int kDeltaDim = 128;                // dk and dv of these kernels
-inline constexpr int kTileBytes = 64 * 128;          // 64 rows of 64 bfloat16, swizzled
-inline constexpr int kFactors = 4 * kChunkSize;      // floats: rk e^G, rq e^G, rk e^(G_C - G), e^G_C
+inline constexpr int kDeltaDim = 128;            // dk and dv of these kernels
+inline constexpr int kTileBytes = 64 * 128;      // 64 rows of 64 bfloat16, swizzled
+inline constexpr int kFactors = 4 * kChunkSize;  // floats: rk e^G, rq e^G, rk e^(G_C - G), e^G_C
 inline constexpr int kFactorBytes = kFactors * 4;
 inline constexpr int kSolvedBytes = 2 * kTileBytes;  // T' and R
 
@@ -61,8 +61,8 @@ __host__ __device__ constexpr int64_t chunk_place(int32_t s, int32_t first_row) 
 
 struct Chunk {
   int32_t sequence = -1;  // -1: there is none
-  int32_t row = 0;        // of the packed batch, where the chunk's row 0 is or would be (may be < 0)
-  int32_t begin = 0;      // rows of the chunk that the sequence has here: [begin, end)
+  int32_t row = 0;    // of the packed batch, where the chunk's row 0 is or would be (may be < 0)
+  int32_t begin = 0;  // rows of the chunk that the sequence has here: [begin, end)
   int32_t end = 0;
   int64_t place = 0;  // in scratch
 
@@ -118,9 +118,9 @@ __device__ __forceinline__ Chunk find_chunk(const ChunkedRule& rule, int32_t ind
 
 // The index-th sequence that goes in chunks, or -1.
 __device__ __forceinline__ int32_t find_chunked_sequence(const ChunkedRule& rule, int32_t index) {
-  return find_in_sequences(rule.num_seqs, index, [&](int32_t s) {
-           return rule.recurrent[s] == 0 ? 1 : 0;
-         }).x;
+  return find_in_sequences(rule.num_seqs, index,
+                           [&](int32_t s) { return rule.recurrent[s] == 0 ? 1 : 0; })
+      .x;
 }
 
 // exp(min(0, x)); NaN stays NaN, which fminf would turn into 0.

@@ -12,8 +12,8 @@
 namespace deltaserve {
 
 // First element of head h's row of value column v in slot `slot`.
-constexpr int64_t delta_state_row(int64_t slot, int64_t h, int64_t v, int64_t num_v_heads,
-                                  int64_t dk, int64_t dv) {
+__host__ __device__ constexpr int64_t delta_state_row(int64_t slot, int64_t h, int64_t v,
+                                                      int64_t num_v_heads, int64_t dk, int64_t dv) {
   return ((slot * num_v_heads + h) * dv + v) * dk;
 }
 

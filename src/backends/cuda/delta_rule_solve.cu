@@ -1,36 +1,36 @@
-// First kernel of the chunked delta rule: T' = (I + A)^-1 diag(beta) and R = P T' of every chunk and
-// value head, see delta_rule_chunks.cuh. A block is a chunk and a key head, with one warpgroup for
-// each value head that uses it; K K^T and Q K^T come from the matrix unit. The inverse is made in
-// blocks: 16 x 16 on the diagonal by forward substitution in float32, then merged twice,
-// T21 = -T22 (A21 T11), with float16 operands (all |T_ij| <= 1) and float32 sums. bfloat16 would
-// cost two digits there, and a series in A grows before it shrinks.
+// First kernel of the chunked delta rule: T' = (I + A)^-1 diag(beta) and R = P T' of every chunk
+// and value head, see delta_rule_chunks.cuh. A block is a chunk and a key head, with one warpgroup
+// for each value head that uses it; K K^T and Q K^T come from the matrix unit. The inverse is made
+// in blocks: 16 x 16 on the diagonal by forward substitution in float32, then merged twice, T21 =
+// -T22 (A21 T11), with float16 operands (all |T_ij| <= 1) and float32 sums. bfloat16 would cost two
+// digits there, and a series in A grows before it shrinks.
 #include <cuda_fp16.h>
 
-#include "base/check.h"
 #include "backends/cuda/delta_rule_chunks.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/mma.cuh"
 #include "backends/cuda/wgmma.cuh"
+#include "base/check.h"
 
 namespace deltaserve::cuda {
 namespace {
 
-constexpr int kGroup = 128;           // threads of a warpgroup
-constexpr int kPitch = 72;            // float16 per row of T: rows start in different banks
+constexpr int kGroup = 128;  // threads of a warpgroup
+constexpr int kPitch = 72;   // float16 per row of T: rows start in different banks
 constexpr int kRowBytes = kPitch * 2;
-constexpr int kDiagonalPitch = 20;    // floats per row of a 16 x 16 block
-constexpr float kL2Eps = 1e-6F;       // inside the root
+constexpr int kDiagonalPitch = 20;                   // floats per row of a 16 x 16 block
+constexpr float kL2Eps = 1e-6F;                      // inside the root
 constexpr float kQueryScale = 0.08838834764831845F;  // 128^-0.5
 
 // Shared memory of one value head.
 struct alignas(16) HeadScratch {
-  __half matrix[kChunkSize * kPitch];         // A below its diagonal blocks, then T, then R
-  float diagonal[4][16 * kDiagonalPitch];     // diagonal blocks of A, one a warp
-  float sum[kChunkSize];                      // G
+  __half matrix[kChunkSize * kPitch];      // A below its diagonal blocks, then T, then R
+  float diagonal[4][16 * kDiagonalPitch];  // diagonal blocks of A, one a warp
+  float sum[kChunkSize];                   // G
   float beta[kChunkSize];
-  float norm[2 * kChunkSize];                 // rk, rq
-  float from_block[3][kChunkSize];            // exp(G_i - G_j), i the first row of block 1, 2, 3
+  float norm[2 * kChunkSize];       // rk, rq
+  float from_block[3][kChunkSize];  // exp(G_i - G_j), i the first row of block 1, 2, 3
 };
 
 struct alignas(16) Shared {
@@ -144,8 +144,8 @@ __device__ __forceinline__ void start_product(float (&d)[32], uint32_t tiles, in
 
 // Decays of this thread's two rows (r and r + 8) against the columns of the blocks before theirs.
 struct RowDecays {
-  float sum[2];         // G of the rows
-  float to_block[2];    // exp(G_row - G_first), first the first row of the warp's block
+  float sum[2];       // G of the rows
+  float to_block[2];  // exp(G_row - G_first), first the first row of the warp's block
 };
 
 // Both rows' products for columns 8 j + 2 t and the next: x[row][column]. `Strict`: only columns
@@ -323,8 +323,8 @@ __device__ __forceinline__ void store_r(const float (&products)[32], const RowDe
     p[j / 2][j % 2 * 2 + 1] = pack_half(x[1][0], x[1][1]);
   }
   float sums[8][4] = {};
-  const uint32_t tile = shared_address(scratch.matrix) +
-                        (lane % 8 + lane / 8 % 2 * 8) * kRowBytes + lane / 16 * 8 * 2;
+  const uint32_t tile = shared_address(scratch.matrix) + (lane % 8 + lane / 8 % 2 * 8) * kRowBytes +
+                        lane / 16 * 8 * 2;
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
     if (k <= warp) {
@@ -446,6 +446,8 @@ __global__ void __launch_bounds__(Heads* kGroup, Heads == 4 ? 1 : 2)
   if (thread < kChunkSize) {
     store_factors(scratch, rule.factors + place * kFactors, thread);
   }
+#else
+  __trap();  // built for an architecture on which the op never launches it
 #endif
 }
 

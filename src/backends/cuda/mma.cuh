@@ -1,6 +1,6 @@
-// The warp matrix instructions of sm_80 and later: 8x8 tiles of 16-bit numbers between shared memory
-// and registers, and D[16 x 8] += A[16 x 16] B[16 x 8]. `row_address` is, per lane, the shared
-// address of one row of a tile: lanes 0-7 of tile 0, 8-15 of tile 1, and so on.
+// The warp matrix instructions of sm_80 and later: 8x8 tiles of 16-bit numbers between shared
+// memory and registers, and D[16 x 8] += A[16 x 16] B[16 x 8]. `row_address` is, per lane, the
+// shared address of one row of a tile: lanes 0-7 of tile 0, 8-15 of tile 1, and so on.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -28,10 +28,10 @@ __device__ __forceinline__ void load_tiles_transposed(uint32_t* tiles, uint32_t 
 // Stores four tiles transposed (sm_90).
 __device__ __forceinline__ void store_tiles_transposed(uint32_t row_address, uint32_t a, uint32_t b,
                                                        uint32_t c, uint32_t d) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
-                   row_address),
-               "r"(a), "r"(b), "r"(c), "r"(d)
-               : "memory");
+  asm volatile(
+      "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row_address),
+      "r"(a), "r"(b), "r"(c), "r"(d)
+      : "memory");
 }
 
 __device__ __forceinline__ uint32_t pack_half(float low, float high) {

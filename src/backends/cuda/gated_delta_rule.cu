@@ -1,0 +1,114 @@
+// gated_delta_rule: which kernels serve it. On sm_90a bfloat16 prompts with heads of 128 go in
+// chunks through the matrix unit; everything else goes token by token.
+#include <algorithm>
+#include <string>
+
+#include "backends/cuda/cuda_ops.h"
+#include "backends/cuda/delta_rule_chunks.cuh"
+#include "backends/cuda/delta_rule_layout.h"
+#include "backends/cuda/delta_rule_tokens.cuh"
+#include "backends/cuda/launch.h"
+#include "base/check.h"
+
+namespace deltaserve {
+namespace {
+
+using namespace cuda;
+
+constexpr int32_t kChunkedArch = 90;
+constexpr int32_t kMostHeadsPerKey = 4;  // warpgroups of a block of the first chunked kernel
+
+bool has_chunk_kernels(const CudaDevice& device, DType compute_dtype) {
+  return device.arch == kChunkedArch && compute_dtype == DType::kBF16;
+}
+
+bool serves_chunks(const CudaContext& context, const GatedDeltaRuleArgs& args) {
+  return has_chunk_kernels(context.device, context.compute_dtype) && args.dk == kDeltaDim &&
+         args.dv == kDeltaDim && args.num_v_heads <= kMostHeadsPerKey * args.num_k_heads;
+}
+
+// q, k and v as a tensor that the copy engine reads in boxes of 64 rows x 64 columns.
+CUtensorMap make_tensor_map(const GatedDeltaRuleArgs& args) {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  check_cuda(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
+                                              cudaEnableDefault, &found));
+  DS_CHECK(found == cudaDriverEntryPointSuccess, "the driver has no tensor maps");
+  const auto width = static_cast<cuuint64_t>(2 * args.num_k_heads + args.num_v_heads) * kDeltaDim;
+  const cuuint64_t sizes[2] = {width, static_cast<cuuint64_t>(args.batch->num_tokens)};
+  const cuuint64_t row_bytes[1] = {static_cast<cuuint64_t>(args.qkv_stride) * sizeof(bf16)};
+  const cuuint32_t box[2] = {64, kChunkSize};
+  const cuuint32_t steps[2] = {1, 1};
+  CUtensorMap map{};
+  const CUresult result = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function)(
+      &map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<void*>(args.qkv), sizes, row_bytes, box,
+      steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  DS_CHECK(result == CUDA_SUCCESS, "no tensor map of q, k and v");
+  return map;
+}
+
+// Places for solved chunks, see chunk_place.
+int64_t chunk_places(int64_t tokens, int64_t sequences) {
+  return tokens / kChunkSize + 2 * sequences;
+}
+
+void launch_chunks(CudaContext& context, const GatedDeltaRuleArgs& args) {
+  const BatchView& batch = *args.batch;
+  const int64_t places = std::max(chunk_places(batch.num_tokens, batch.num_seqs),
+                                  chunk_places(context.limits.max_tokens, context.limits.max_seqs));
+  const int64_t solved_bytes = places * args.num_v_heads * kSolvedBytes;
+  char* scratch = context.scratch<char>(
+      static_cast<size_t>(solved_bytes + places * args.num_v_heads * kFactorBytes));
+  const int32_t num_chunked = batch.num_chunked < 0 ? batch.num_seqs : batch.num_chunked;
+  const ChunkedRule rule = {.cu_seqlens = batch.cu_seqlens,
+                            .context_lens = batch.context_lens,
+                            .state_slots = batch.state_slots,
+                            .recurrent = batch.recurrent,
+                            .num_seqs = batch.num_seqs,
+                            .num_k_heads = args.num_k_heads,
+                            .num_v_heads = args.num_v_heads,
+                            .first_chunk = 0,
+                            .num_chunks = count_chunks(kChunkSize - 1, batch.max_query_len),
+                            .b = static_cast<const bf16*>(args.b),
+                            .a = static_cast<const bf16*>(args.a),
+                            .ba_stride = args.ba_stride,
+                            .A_log = args.A_log,
+                            .dt_bias = args.dt_bias,
+                            .state = args.state,
+                            .out = static_cast<bf16*>(args.out),
+                            .out_stride = args.out_stride,
+                            .solved = scratch,
+                            .factors = reinterpret_cast<float*>(scratch + solved_bytes)};
+  const CUtensorMap map = make_tensor_map(args);
+  const auto most_chunks = static_cast<int32_t>(std::min(
+      chunk_places(batch.num_tokens, num_chunked), int64_t{num_chunked} * rule.num_chunks));
+  launch_solve_chunks(context.stream, map, rule, most_chunks);
+  launch_carry_state(context.stream, map, rule, num_chunked, context.device.num_sms);
+}
+
+}  // namespace
+
+std::string delta_rule_kernels(const CudaDevice& device, DType compute_dtype) {
+  const std::string by_token = "by token, float32 state in registers";
+  if (!has_chunk_kernels(device, compute_dtype)) {
+    return by_token;
+  }
+  return "prompts with heads of " + std::to_string(kDeltaDim) + " in chunks of " +
+         std::to_string(kChunkSize) + " (wgmma bf16, float32 state); else " + by_token;
+}
+
+void launch_gated_delta_rule(CudaContext& context, const GatedDeltaRuleArgs& args) {
+  if (!serves_chunks(context, args)) {
+    launch_delta_rule_tokens(context, args, TokenSequences::kAll);
+    return;
+  }
+  if (args.batch->num_chunked != 0) {
+    launch_chunks(context, args);
+  }
+  if (args.batch->num_chunked != args.batch->num_seqs) {
+    launch_delta_rule_tokens(context, args, TokenSequences::kRecurrent);
+  }
+}
+
+}  // namespace deltaserve
