@@ -11,19 +11,19 @@
 namespace deltaserve::cuda {
 
 struct MoeBuffers {
-  void* act = nullptr;    // [entries][I] X: silu(gate) * up; by entry, or sorted (grouped form)
-  float* down = nullptr;  // [entries][H], by entry
+  void* act = nullptr;      // [entries][I] X: silu(gate) * up; by entry, or sorted (grouped form)
+  float* down = nullptr;    // [entries][H], by entry
   int32_t* sort = nullptr;  // MoeSort's arrays
 };
 
 // Where the grouped form finds the rows of each expert. `entries` is T * K.
 struct MoeSort {
-  int32_t* counts = nullptr;         // [E]
-  int32_t* sorted = nullptr;         // [entries] entry numbers by expert, then token
-  int32_t* num_tiles = nullptr;      // [1]
-  int32_t* tile_expert = nullptr;    // [max_tiles]
-  int32_t* tile_first = nullptr;     // [max_tiles] first row of the tile in `sorted`
-  int32_t* tile_rows = nullptr;      // [max_tiles] rows of the tile, at most kMoeTileRows
+  int32_t* counts = nullptr;       // [E]
+  int32_t* sorted = nullptr;       // [entries] entry numbers by expert, then token
+  int32_t* num_tiles = nullptr;    // [1]
+  int32_t* tile_expert = nullptr;  // [max_tiles]
+  int32_t* tile_first = nullptr;   // [max_tiles] first row of the tile in `sorted`
+  int32_t* tile_rows = nullptr;    // [max_tiles] rows of the tile, at most kMoeTileRows
 };
 inline constexpr int64_t kMoeTileRows = 128;
 

@@ -59,8 +59,8 @@ __global__ void __launch_bounds__(kWarps* kWarp) moe_topk_kernel(MoeTopkArgs arg
       const float other = __shfl_xor_sync(kAllLanes, best, offset);
       const int other_id = __shfl_xor_sync(kAllLanes, best_id, offset);
       const bool exists = other_id < args.E;
-      const bool better = best_id == args.E || other > best ||
-                          (!(best > other) && other_id < best_id);
+      const bool better =
+          best_id == args.E || other > best || (!(best > other) && other_id < best_id);
       if (exists && better) {
         best = other;
         best_id = other_id;

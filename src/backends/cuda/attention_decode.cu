@@ -1,0 +1,529 @@
+// attention of decoded rows (and of their replay), bfloat16, heads of 256: split over the KV
+// length, bound by the reading of the cache.
+//
+// A warp takes whole KV blocks, each of which one bulk copy of 16 KiB brings into its own ring, and
+// keeps a running softmax; warps meet once an item. Products are transposed so that the query heads
+// of a kv head are the 8 columns of the tensor core's tile and no row of it is wasted:
+//   S^T [16 keys, heads] = K Q^T,  O^T [256, heads] += V^T P^T.
+// A split's result goes to scratch and the last thread block to finish a row and head merges the
+// splits in order, divides, and applies the gate.
+#include <algorithm>
+
+#include "backends/cuda/attention_kernels.h"
+#include "backends/cuda/attention_splits.cuh"
+#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/hopper.cuh"
+#include "backends/cuda/kv_layout.h"
+#include "backends/cuda/launch.h"
+#include "backends/cuda/mma_bf16.cuh"
+
+namespace deltaserve::cuda {
+namespace {
+
+constexpr int kThreads = kDecodeWarps * kWarp;
+constexpr int kHeadDim = kTensorHeadDim;
+constexpr int kColumns = 8;                                 // query heads of a tile
+constexpr int kHalfBytes = kBlockSize * kHeadDim * 2;       // K, or V, of a block and head
+constexpr int kTileBytes = kBlockSize * 128;                // 64 dimensions of it
+constexpr int kTileFloats = kHeadDim * kColumns;            // O^T of one tile of heads
+constexpr int kValues = kTileFloats / kThreads;             // of which a thread merges 16
+constexpr int kPartialFloats = kTileFloats + 2 * kColumns;  // O^T, maxima, sums
+
+// Tiles of 8 query heads; ring stages of a warp, as many as shared memory has room for.
+template <int kTiles>
+constexpr int kStages = kTiles == 1 ? 3 : 2;
+
+template <int kTiles>
+struct DecodeShared {
+  alignas(128) std::byte ring[kDecodeWarps][kStages<kTiles>][2 * kHalfBytes];
+  float sums[kDecodeWarps][kTiles][kTileFloats];  // [256][8 heads]
+  float largest[kDecodeWarps][kTiles][kColumns];
+  float totals[kDecodeWarps][kTiles][kColumns];
+  uint64_t landed[kDecodeWarps][kStages<kTiles>];
+  int arrived;
+};
+
+struct DecodeParams {
+  AttentionArgs args;
+  BatchView batch;
+  float scale_log2;
+  float* partials;    // [rows][kv heads][kMaxSplits][tiles][kPartialFloats]
+  int32_t* counters;  // [rows][kv heads], zero between launches
+};
+
+// The softmax state of one head in one thread: its 16 dimensions of O, in units of 2^largest.
+struct HeadSum {
+  float largest;
+  float total;
+  float values[kValues];
+
+  // Adds a later part of the keys.
+  __device__ void merge(const HeadSum& part) {
+    const float now = fmaxf(largest, part.largest);
+    const float keep = exp2_fast(largest - now);
+    const float take = exp2_fast(part.largest - now);
+    largest = now;
+    // Fused where it says so: two places that inline this must give the same bits.
+    total = __fmaf_rn(total, keep, __fmul_rn(part.total, take));
+#pragma unroll
+    for (int i = 0; i < kValues; ++i) {
+      values[i] = __fmaf_rn(values[i], keep, __fmul_rn(part.values[i], take));
+    }
+  }
+};
+
+// One warp's softmax over the KV blocks it has seen; lane (g, t) serves heads 2t and 2t + 1.
+template <int kTiles>
+struct WarpSum {
+  float largest[kTiles][2];
+  float total[kTiles][2];  // of this lane's keys
+  float out[kTiles][kHeadDim / 16][4];
+
+  __device__ void reset() {
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n) {
+      largest[n][0] = largest[n][1] = -INFINITY;
+      total[n][0] = total[n][1] = 0.0F;
+#pragma unroll
+      for (int m = 0; m < kHeadDim / 16; ++m) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          out[n][m][i] = 0.0F;
+        }
+      }
+    }
+  }
+};
+
+// Q of a row's query heads as the second operand: lane (g, t) holds dimensions 16 k + 2t.. and + 8
+// of head g of each tile; heads beyond the group are zero.
+template <int kTiles>
+__device__ void load_query(const AttentionArgs& args, int64_t t, int kv_head,
+                           uint32_t (&query)[kTiles][kHeadDim / 16][2]) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int group = args.num_heads / args.num_kv_heads;
+#pragma unroll
+  for (int n = 0; n < kTiles; ++n) {
+    const int head = n * kColumns + lane / 4;
+    const auto* from = reinterpret_cast<const uint32_t*>(
+        static_cast<const bf16*>(args.q) + t * args.q_stride +
+        (int64_t{kv_head} * group + min(head, group - 1)) * args.q_head_stride);
+#pragma unroll
+    for (int k = 0; k < kHeadDim / 16; ++k) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const uint32_t word = from[8 * k + 4 * half + lane % 4];
+        query[n][k][half] = head < group ? word : 0U;
+      }
+    }
+  }
+}
+
+// Scores of one block of keys, keys as the first operand: s [16 keys][8 heads] a tile.
+template <int kTiles>
+__device__ void score_block(uint32_t keys, const uint32_t (&query)[kTiles][kHeadDim / 16][2],
+                            float (&scores)[kTiles][4]) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int row = lane % 8 + lane / 8 % 2 * 8;
+  float parts[2][kTiles][4] = {};  // even and odd steps: two chains instead of one
+#pragma unroll
+  for (int k = 0; k < kHeadDim / 16; ++k) {
+    const int piece = k % 4 * 2 + lane / 16;
+    uint32_t a[4];
+    load_tiles(a, keys + k / 4 * kTileBytes + row * 128 + (piece ^ (row % 8)) * 16);
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n) {
+      mma_bf16(parts[k % 2][n], a[0], a[1], a[2], a[3], query[n][k][0], query[n][k][1]);
+    }
+  }
+#pragma unroll
+  for (int n = 0; n < kTiles; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      scores[n][i] = parts[0][n][i] + parts[1][n][i];
+    }
+  }
+}
+
+// Takes one block into the running softmax; `valid` of its 16 keys count.
+template <int kTiles>
+__device__ void add_block(uint32_t stage, int valid, float scale_log2,
+                          const uint32_t (&query)[kTiles][kHeadDim / 16][2], WarpSum<kTiles>& sum) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  float scores[kTiles][4];
+  score_block<kTiles>(stage, query, scores);
+  uint32_t weights[kTiles][2];  // P^T: keys 0-7 and 8-15 as rows of the second operand
+  bool rescale = false;
+  float keep[kTiles][2];
+#pragma unroll
+  for (int n = 0; n < kTiles; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int key = lane / 4 + i / 2 * 8;
+      scores[n][i] = key < valid ? scores[n][i] * scale_log2 : -INFINITY;
+    }
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      float now = fmaxf(scores[n][i], scores[n][i + 2]);
+#pragma unroll
+      for (int offset = 4; offset < kWarp; offset *= 2) {
+        now = fmaxf(now, __shfl_xor_sync(kAllLanes, now, offset));
+      }
+      now = fmaxf(now, sum.largest[n][i]);
+      keep[n][i] = exp2_fast(sum.largest[n][i] - now);
+      rescale |= now != sum.largest[n][i];
+      sum.largest[n][i] = now;
+      scores[n][i] = exp2_fast(scores[n][i] - now);
+      scores[n][i + 2] = exp2_fast(scores[n][i + 2] - now);
+      sum.total[n][i] = sum.total[n][i] * keep[n][i] + (scores[n][i] + scores[n][i + 2]);
+    }
+    weights[n][0] = transpose_tile(pack_bf16(scores[n][0], scores[n][1]));
+    weights[n][1] = transpose_tile(pack_bf16(scores[n][2], scores[n][3]));
+  }
+  if (__any_sync(kAllLanes, rescale)) {
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n) {
+#pragma unroll
+      for (int m = 0; m < kHeadDim / 16; ++m) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          sum.out[n][m][i] *= keep[n][i % 2];
+        }
+      }
+    }
+  }
+  const int row = lane % 8 + lane / 16 * 8;  // a key; the tile is transposed on its way
+#pragma unroll
+  for (int m = 0; m < kHeadDim / 16; ++m) {
+    const int piece = m % 4 * 2 + lane / 8 % 2;
+    uint32_t a[4];
+    load_tiles_transposed(
+        a, stage + kHalfBytes + m / 4 * kTileBytes + row * 128 + (piece ^ (row % 8)) * 16);
+#pragma unroll
+    for (int n = 0; n < kTiles; ++n) {
+      mma_bf16(sum.out[n][m], a[0], a[1], a[2], a[3], weights[n][0], weights[n][1]);
+    }
+  }
+}
+
+// Zeroes the values of tokens that are not there yet: a weight of 0 does not cover a NaN that an
+// earlier owner of the block left.
+__device__ __forceinline__ void clear_values(std::byte* stage, int valid) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  for (int row = valid; row < kBlockSize; ++row) {
+    std::byte* at = stage + kHalfBytes + lane / 8 * kTileBytes + row * 128 + lane % 8 * 16;
+    *reinterpret_cast<uint4*>(at) = make_uint4(0, 0, 0, 0);
+  }
+  async_proxy_fence();
+  __syncwarp();
+}
+
+// Sums the warps' results in warp order. Thread i gets head i % 8 of each tile, dimensions i / 8 +
+// 16 j.
+template <int kTiles>
+__device__ void merge_warps(DecodeShared<kTiles>& shared, WarpSum<kTiles>& sum,
+                            HeadSum (&merged)[kTiles]) {
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int column = lane % 4 * 2;
+#pragma unroll
+  for (int n = 0; n < kTiles; ++n) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+#pragma unroll
+      for (int offset = 4; offset < kWarp; offset *= 2) {
+        sum.total[n][i] += __shfl_xor_sync(kAllLanes, sum.total[n][i], offset);
+      }
+      if (lane < 4) {
+        shared.largest[warp][n][column + i] = sum.largest[n][i];
+        shared.totals[warp][n][column + i] = sum.total[n][i];
+      }
+    }
+#pragma unroll
+    for (int m = 0; m < kHeadDim / 16; ++m) {
+      float* to = &shared.sums[warp][n][(m * 16 + lane / 4) * kColumns + column];
+      *reinterpret_cast<float2*>(to) = make_float2(sum.out[n][m][0], sum.out[n][m][1]);
+      *reinterpret_cast<float2*>(to + 8 * kColumns) =
+          make_float2(sum.out[n][m][2], sum.out[n][m][3]);
+    }
+  }
+  __syncthreads();
+  const int head = static_cast<int>(threadIdx.x) % kColumns;
+#pragma unroll
+  for (int n = 0; n < kTiles; ++n) {
+    float largest = shared.largest[0][n][head];
+#pragma unroll
+    for (int w = 1; w < kDecodeWarps; ++w) {
+      largest = fmaxf(largest, shared.largest[w][n][head]);
+    }
+    HeadSum& head_sum = merged[n];
+    head_sum.largest = largest;
+    head_sum.total = 0.0F;
+#pragma unroll
+    for (int i = 0; i < kValues; ++i) {
+      head_sum.values[i] = 0.0F;
+    }
+#pragma unroll
+    for (int w = 0; w < kDecodeWarps; ++w) {
+      const float take = exp2_fast(shared.largest[w][n][head] - largest);
+      head_sum.total += shared.totals[w][n][head] * take;
+#pragma unroll
+      for (int i = 0; i < kValues; ++i) {
+        head_sum.values[i] += shared.sums[w][n][threadIdx.x + i * kThreads] * take;
+      }
+    }
+  }
+  __syncthreads();
+}
+
+// A split's result in scratch.
+__device__ __forceinline__ void store_partial(float* to, const HeadSum& sum) {
+#pragma unroll
+  for (int i = 0; i < kValues; ++i) {
+    __stcg(to + threadIdx.x + i * kThreads, sum.values[i]);
+  }
+  if (threadIdx.x < kColumns) {
+    __stcg(to + kTileFloats + threadIdx.x, sum.largest);
+    __stcg(to + kTileFloats + kColumns + threadIdx.x, sum.total);
+  }
+}
+__device__ __forceinline__ HeadSum load_partial(const float* from) {
+  const int head = static_cast<int>(threadIdx.x) % kColumns;
+  HeadSum sum;
+  sum.largest = __ldcg(from + kTileFloats + head);
+  sum.total = __ldcg(from + kTileFloats + kColumns + head);
+#pragma unroll
+  for (int i = 0; i < kValues; ++i) {
+    sum.values[i] = __ldcg(from + threadIdx.x + i * kThreads);
+  }
+  return sum;
+}
+
+// Divides, applies the gate and stores a row's heads of one kv head.
+template <int kTiles>
+__device__ void finish(DecodeShared<kTiles>& shared, const AttentionArgs& args, int64_t t,
+                       int kv_head, const HeadSum (&sums)[kTiles]) {
+  const int group = args.num_heads / args.num_kv_heads;
+#pragma unroll
+  for (int n = 0; n < kTiles; ++n) {
+#pragma unroll
+    for (int i = 0; i < kValues; ++i) {
+      shared.sums[0][n][threadIdx.x + i * kThreads] = sums[n].values[i] / sums[n].total;
+    }
+  }
+  __syncthreads();
+  constexpr int kPieces = kHeadDim / 8;
+  for (int i = static_cast<int>(threadIdx.x); i < group * kPieces; i += kThreads) {
+    const int head = i / kPieces;
+    const int dim = i % kPieces * 8;
+    const int64_t query_head = int64_t{kv_head} * group + head;
+    float out[8];
+    load(static_cast<const bf16*>(args.gate) + t * args.q_stride + query_head * args.q_head_stride +
+             dim,
+         out);
+#pragma unroll
+    for (int d = 0; d < 8; ++d) {
+      const float mean = shared.sums[0][head / kColumns][(dim + d) * kColumns + head % kColumns];
+      out[d] = mean * sigmoid(out[d]);
+    }
+    store(static_cast<bf16*>(args.out) + t * args.out_stride + query_head * kHeadDim + dim, out);
+  }
+  __syncthreads();
+}
+
+// Adds a split to those of its row and head; true in the block that brought the last one, whose
+// `sums` are then the row's.
+template <int kTiles>
+__device__ bool merge_splits(DecodeShared<kTiles>& shared, const DecodeParams& params,
+                             const DecodeItem& item, HeadSum (&sums)[kTiles]) {
+  const int splits = item.row_splits();
+  if (splits == 1) {
+    return true;
+  }
+  const int64_t row_head = int64_t{item.rank} * params.args.num_kv_heads + item.head;
+  float* row_partials = params.partials + row_head * kMaxSplits * kTiles * kPartialFloats;
+#pragma unroll
+  for (int n = 0; n < kTiles; ++n) {
+    store_partial(row_partials + (item.split * kTiles + n) * kPartialFloats, sums[n]);
+  }
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    shared.arrived = atomicAdd(params.counters + row_head, 1);
+  }
+  __syncthreads();
+  if (shared.arrived != splits - 1) {
+    return false;
+  }
+  __threadfence();
+#pragma unroll
+  for (int n = 0; n < kTiles; ++n) {
+    sums[n] = load_partial(row_partials + n * kPartialFloats);
+#pragma unroll 2
+    for (int split = 1; split < splits; ++split) {
+      sums[n].merge(load_partial(row_partials + (split * kTiles + n) * kPartialFloats));
+    }
+  }
+  if (threadIdx.x == 0) {
+    params.counters[row_head] = 0;
+  }
+  return true;
+}
+
+// A warp's way through the KV blocks of the items of its thread block, in which copies run ahead.
+struct BlockCursor {
+  DecodeItem item;
+  int items_left;
+  int block;
+
+  // Moves to a block that is there, over items if need be; false at the end.
+  __device__ bool settle(const BatchView& batch, int num_kv_heads, bool whole) {
+    while (block >= item.end_block()) {
+      items_left -= !whole || item.split == item.splits - 1 ? 1 : 0;
+      if (items_left == 0) {
+        return false;
+      }
+      advance(item, batch, num_kv_heads);
+      block = item.first_block() + static_cast<int>(threadIdx.x) / kWarp;
+    }
+    return true;
+  }
+};
+
+template <int kTiles>
+__global__ void __launch_bounds__(kThreads) attention_decode_kernel(DecodeParams params) {
+  extern __shared__ __align__(1024) std::byte memory[];
+  auto& shared = *reinterpret_cast<DecodeShared<kTiles>*>(memory);
+  const AttentionArgs& args = params.args;
+  const BatchView& batch = params.batch;
+  const int num_kv_heads = args.num_kv_heads;
+  int rows;
+  int items;
+  count_items(batch, num_kv_heads, rows, items);
+  const bool whole = rows > kMaxSplitRows;
+  const int64_t units = whole ? rows * num_kv_heads : items;
+  const auto first = static_cast<int>(units * blockIdx.x / gridDim.x);
+  const auto end = static_cast<int>(units * (blockIdx.x + 1) / gridDim.x);
+  if (first == end) {
+    return;
+  }
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const uint32_t landed = shared_address(shared.landed[warp]);
+  if (lane == 0) {
+    for (int i = 0; i < kStages<kTiles>; ++i) {
+      mbarrier_init(landed + 8 * i, 1);
+    }
+    mbarrier_init_fence();
+  }
+  __syncwarp();
+
+  DecodeItem item = find_item(batch, num_kv_heads, first, whole);
+  BlockCursor ahead{item, end - first, item.first_block() + warp};
+  bool more = ahead.settle(batch, num_kv_heads, whole);
+  const auto start_copy = [&](int stage) {
+    if (!more) {
+      return;
+    }
+    if (lane == 0) {
+      const int64_t block =
+          batch.block_tables[int64_t{ahead.item.sequence} * batch.max_blocks_per_seq + ahead.block];
+      mbarrier_arrive_expect(landed + 8 * stage, 2 * kHalfBytes);
+      bulk_load(shared_address(shared.ring[warp][stage]),
+                static_cast<const bf16*>(args.kv_cache) +
+                    kv_base(block, false, ahead.item.head, num_kv_heads, kHeadDim),
+                2 * kHalfBytes, landed + 8 * stage);
+    }
+    ahead.block += kDecodeWarps;
+    more = ahead.settle(batch, num_kv_heads, whole);
+  };
+  for (int i = 0; i < kStages<kTiles>; ++i) {
+    start_copy(i);
+  }
+
+  int stage = 0;
+  uint32_t parity = 0;
+  uint32_t query[kTiles][kHeadDim / 16][2];
+  HeadSum row_sums[kTiles];  // whole: of the splits so far
+  int query_row = -1;
+  for (int left = end - first;;) {
+    const int64_t t = batch.cu_seqlens[item.sequence] + item.row;
+    const int row_head = item.rank * num_kv_heads + item.head;
+    const int end_block = item.end_block();
+    if (item.first_block() < end_block) {
+      if (row_head != query_row) {
+        load_query<kTiles>(args, t, item.head, query);
+        query_row = row_head;
+      }
+      WarpSum<kTiles> sum;
+      sum.reset();
+      for (int block = item.first_block() + warp; block < end_block; block += kDecodeWarps) {
+        mbarrier_wait(landed + 8 * stage, parity);
+        const int valid = min(kBlockSize, item.position() + 1 - block * kBlockSize);
+        if (valid < kBlockSize) {
+          clear_values(shared.ring[warp][stage], valid);
+        }
+        add_block<kTiles>(shared_address(shared.ring[warp][stage]), valid, params.scale_log2, query,
+                          sum);
+        __syncwarp();
+        start_copy(stage);
+        stage = stage + 1 == kStages<kTiles> ? 0 : stage + 1;
+        parity ^= stage == 0 ? 1U : 0U;
+      }
+      HeadSum sums[kTiles];
+      merge_warps<kTiles>(shared, sum, sums);
+      if (whole) {
+#pragma unroll
+        for (int n = 0; n < kTiles; ++n) {
+          if (item.split == 0) {
+            row_sums[n] = sums[n];
+          } else {
+            row_sums[n].merge(sums[n]);
+          }
+        }
+        if (item.split == item.row_splits() - 1) {
+          finish<kTiles>(shared, args, t, item.head, row_sums);
+        }
+      } else if (merge_splits<kTiles>(shared, params, item, sums)) {
+        finish<kTiles>(shared, args, t, item.head, sums);
+      }
+    }
+    left -= !whole || item.split == item.splits - 1 ? 1 : 0;
+    if (left == 0) {
+      return;
+    }
+    advance(item, batch, num_kv_heads);
+  }
+}
+
+template <int kTiles>
+void launch_tiles(CudaContext& context, const AttentionArgs& args) {
+  const int64_t rows = std::min<int64_t>(
+      kMaxSplitRows, std::max<int64_t>(args.batch->num_tokens, context.limits.max_tokens));
+  const int64_t partials = rows * args.num_kv_heads * kMaxSplits * kTiles * int64_t{kPartialFloats};
+  const DecodeParams params{
+      .args = args,
+      .batch = *args.batch,
+      .scale_log2 = args.scale * 1.44269504F,  // log2(e): the softmax is taken in base 2
+      .partials = context.scratch<float>(static_cast<size_t>(partials) * sizeof(float)),
+      .counters = context.zeros(static_cast<size_t>(kMaxSplitRows * args.num_kv_heads))};
+  constexpr size_t kShared = sizeof(DecodeShared<kTiles>);
+  allow_shared(attention_decode_kernel<kTiles>, kShared);
+  launch(context, attention_decode_kernel<kTiles>,
+         {.grid = dim3(static_cast<unsigned>(context.device.num_sms)),
+          .block = dim3(kThreads),
+          .shared_bytes = kShared},
+         params);
+}
+
+}  // namespace
+
+void launch_attention_decode(CudaContext& context, const AttentionArgs& args) {
+  if (args.num_heads / args.num_kv_heads <= kColumns) {
+    launch_tiles<1>(context, args);
+  } else {
+    launch_tiles<2>(context, args);
+  }
+}
+
+}  // namespace deltaserve::cuda
