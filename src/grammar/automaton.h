@@ -27,6 +27,15 @@ class Automaton {
     if (state < rows_.size() && rows_[state]) return *rows_[state];
     return make_row(state);
   }
+  // Null if it has not been made. Valid until the next trim().
+  const Row* known_row(State state) const {
+    return state < rows_.size() ? rows_[state].get() : nullptr;
+  }
+  // One step without making a row.
+  State peek(State state, uint8_t byte) {
+    const State next = pool_.derive(state, byte);
+    return pool_.live(next) ? next : kDead;
+  }
   State step(State state, uint8_t byte) { return state == kDead ? kDead : row(state)[byte]; }
   State step(State state, std::string_view text);
 

@@ -2,6 +2,7 @@
 // a complement has any text left.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -20,12 +21,11 @@ ExprId ExprPool::derive(ExprId a, uint8_t byte) {
     default:
       break;
   }
-  const uint64_t key = uint64_t{a} << 8 | byte;
-  if (const auto known = derivatives_.find(key); known != derivatives_.end()) {
-    return known->second;
+  if (const std::optional<ExprId> known = derivatives_.find(a, byte)) {
+    return *known;
   }
   const ExprId result = derive_new(node, byte);
-  derivatives_.emplace(key, result);
+  derivatives_.add(a, byte, result);
   return result;
 }
 
@@ -54,6 +54,9 @@ ExprId ExprPool::derive_new(const Node& node, uint8_t byte) {
 
 // A loop over the tail: it may be as long as a text, while heads nest only as deep as brackets.
 ExprId ExprPool::derive_concat(Node node, uint8_t byte) {
+  if (!nodes_[node.a].nullable) {
+    return concat(derive(node.a, byte), node.b);
+  }
   std::vector<ExprId> choices;
   while (true) {
     choices.push_back(concat(derive(node.a, byte), node.b));

@@ -167,6 +167,9 @@ ExprId ExprPool::concat(ExprId head, ExprId tail) {
   if (tail == kEmpty) {
     return head;
   }
+  if (nodes_[head].kind != Kind::kConcat) {
+    return intern({.kind = Kind::kConcat, .a = head, .b = tail});
+  }
   std::vector<ExprId> parts;
   while (nodes_[head].kind == Kind::kConcat) {
     parts.push_back(nodes_[head].a);

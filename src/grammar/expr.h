@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "grammar/byte_set.h"
+#include "grammar/derivative_table.h"
 
 namespace deltaserve {
 
@@ -142,9 +143,9 @@ class ExprPool {
   std::vector<ByteSet> sets_;
   std::vector<Rule> rules_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> set_index_;
-  std::unordered_map<uint64_t, ExprId> derivatives_;  // id << 8 | byte
-  std::unordered_map<ExprId, bool> text_known_;       // of search_text
-  std::vector<uint32_t> stamps_;                      // of collect_sets
+  DerivativeTable derivatives_;
+  std::unordered_map<ExprId, bool> text_known_;  // of search_text
+  std::vector<uint32_t> stamps_;                 // of collect_sets
   uint32_t stamp_ = 0;
 };
 

@@ -42,10 +42,7 @@ const std::vector<uint64_t>& Grammar::mask_of(State state) {
   }
   automaton_.trim();
   std::vector<uint64_t> bits(vocabulary_->num_words(), 0);
-  // The largest group with a limit: beyond it only "any number" matters.
-  const int32_t limit = GrammarVocabulary::kGroupSizes[GrammarVocabulary::kGroupSizes.size() - 2];
-  const int32_t plain = count_plain(automaton_, state, limit);
-  vocabulary_->add_allowed(automaton_, state, plain, bits);
+  vocabulary_->add_allowed(automaton_, state, bits);
   if (automaton_.accepting(state)) {
     for (const int32_t id : vocabulary_->end_ids()) {
       bits[static_cast<size_t>(id) >> 6] |= uint64_t{1} << (id & 63);

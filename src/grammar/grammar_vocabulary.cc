@@ -2,7 +2,9 @@
 #include "grammar/grammar_vocabulary.h"
 
 #include <algorithm>
-#include <optional>
+#include <array>
+#include <functional>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -33,35 +35,40 @@ bool is_plain_ascii(uint8_t byte) {
   return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
 }
 
-// The number of characters of plain text in whole characters; none for any other token.
-std::optional<int32_t> plain_length(std::string_view bytes) {
-  int32_t count = 0;
-  for (size_t i = 0; i < bytes.size(); ++count) {
-    const auto lead = static_cast<uint8_t>(bytes[i]);
-    if (is_plain_ascii(lead)) {
-      ++i;
-      continue;
-    }
-    const auto form = std::ranges::find_if(kUtf8Forms, [lead](const Utf8Form& f) {
-      return f.lead.low <= lead && lead <= f.lead.high;
-    });
-    if (form == kUtf8Forms.end() || i + 2 + static_cast<size_t>(form->more) > bytes.size()) {
-      return std::nullopt;
-    }
-    for (int k = 0; k <= form->more; ++k) {
-      const auto byte = static_cast<uint8_t>(bytes[i + 1 + static_cast<size_t>(k)]);
-      const ByteRange range = k == 0 ? form->second : ByteRange{0x80, 0xBF};
-      if (byte < range.low || byte > range.high) return std::nullopt;
-    }
-    i += 2 + static_cast<size_t>(form->more);
+// Bytes of the plain character that begins at `bytes`; 0 if none does.
+size_t plain_character(std::string_view bytes) {
+  const auto lead = static_cast<uint8_t>(bytes.front());
+  if (is_plain_ascii(lead)) return 1;
+  const auto form = std::ranges::find_if(
+      kUtf8Forms, [lead](const Utf8Form& f) { return f.lead.low <= lead && lead <= f.lead.high; });
+  if (form == kUtf8Forms.end()) return 0;
+  const size_t size = 2 + static_cast<size_t>(form->more);
+  for (size_t i = 1; i < size; ++i) {
+    const ByteRange range = i == 1 ? form->second : ByteRange{0x80, 0xBF};
+    const auto byte = i < bytes.size() ? static_cast<uint8_t>(bytes[i]) : uint8_t{0};
+    if (byte < range.low || byte > range.high) return 0;
   }
-  return count;
+  return size;
 }
 
-size_t group_of(int32_t length) {
-  const auto& sizes = GrammarVocabulary::kGroupSizes;
-  return static_cast<size_t>(std::ranges::lower_bound(sizes, length) - sizes.begin());
+struct PlainStart {
+  int32_t count = 0;  // characters
+  size_t size = 0;    // bytes
+};
+
+PlainStart plain_start(std::string_view bytes) {
+  PlainStart start;
+  while (start.size < bytes.size()) {
+    const size_t size = plain_character(bytes.substr(start.size));
+    if (size == 0) break;
+    start.size += size;
+    ++start.count;
+  }
+  return start;
 }
+
+// Longer runs are not followed: few tokens have more plain characters than this.
+constexpr int32_t kMaxRun = 32;
 
 // The one state that all bytes of the range lead to from all `states`.
 void step_all(Automaton& automaton, const std::vector<Automaton::State>& states, ByteRange range,
@@ -99,50 +106,67 @@ Automaton::State after_plain(Automaton& automaton, Automaton::State state) {
   return target;
 }
 
-}  // namespace
-
-int32_t count_plain(Automaton& automaton, Automaton::State state, int32_t limit) {
-  for (int32_t count = 0; count < limit; ++count) {
-    const Automaton::State next = after_plain(automaton, state);
-    if (next == Automaton::kDead) return count;
-    if (next == state) return GrammarVocabulary::kGroupSizes.back();
-    state = next;
+bool any_plain(const Automaton::Row& row) {
+  for (unsigned byte = 0x20; byte < 0xF8; ++byte) {
+    const bool begins = byte < 0x80 ? is_plain_ascii(static_cast<uint8_t>(byte)) : byte >= 0xC2;
+    if (begins && row[byte] != Automaton::kDead) return true;
   }
-  return limit;
+  return false;
 }
-
-namespace {
 
 using Tokens = std::vector<std::pair<std::string_view, int32_t>>;
 
-// The tokens of a group, or with none those of no group.
-Tokens tokens_in(const std::vector<std::string>& tokens, std::optional<size_t> group) {
-  Tokens result;
-  for (size_t id = 0; id < tokens.size(); ++id) {
-    if (tokens[id].empty()) continue;
-    const std::optional<int32_t> length = plain_length(tokens[id]);
-    if (length ? group == group_of(*length) : !group) {
-      result.emplace_back(tokens[id], static_cast<int32_t>(id));
-    }
-  }
-  return result;
+void set_bit(std::vector<uint64_t>& bits, int32_t id) {
+  bits[static_cast<size_t>(id) >> 6] |= uint64_t{1} << (id & 63);
 }
 
 }  // namespace
+
+PlainRun plain_run(Automaton& automaton, Automaton::State state) {
+  for (int32_t count = 0; count < kMaxRun; ++count) {
+    const Automaton::State next = after_plain(automaton, state);
+    if (next == Automaton::kDead) return {count, !any_plain(automaton.row(state))};
+    if (next == state) return {PlainRun::kEndless, false};
+    state = next;
+  }
+  return {kMaxRun, false};
+}
 
 GrammarVocabulary::GrammarVocabulary(std::vector<std::string> tokens, std::vector<int32_t> end_ids)
     : tokens_(std::move(tokens)),
       end_ids_(std::move(end_ids)),
-      other_(tokens_in(tokens_, std::nullopt)) {
-  std::vector<uint64_t> bits(num_words(), 0);
-  for (size_t group = 0; group < kGroupSizes.size(); ++group) {
-    const Tokens members = tokens_in(tokens_, group);
-    for (const auto& [bytes, id] : members) {
-      bits[static_cast<size_t>(id) >> 6] |= uint64_t{1} << (id & 63);
+      up_to_(kMaxRun + 2, std::vector<uint64_t>(num_words(), 0)) {
+  Tokens all;
+  Tokens other;
+  Tokens beyond;
+  std::map<std::string_view, size_t> endings;
+  for (size_t i = 0; i < tokens_.size(); ++i) {
+    const std::string_view bytes = tokens_[i];
+    if (bytes.empty()) continue;
+    const auto id = static_cast<int32_t>(i);
+    all.emplace_back(bytes, id);
+    const PlainStart start = plain_start(bytes);
+    if (start.size == bytes.size()) {
+      if (start.count > kMaxRun) beyond.emplace_back(bytes, id);
+      set_bit(up_to_[static_cast<size_t>(std::min(start.count, kMaxRun + 1))], id);
+      continue;
     }
-    up_to_.push_back(bits);
-    groups_.emplace_back(members);
+    other.emplace_back(bytes, id);
+    const auto [ending, is_new] = endings.emplace(bytes.substr(start.size), ending_tokens_.size());
+    if (is_new) ending_tokens_.emplace_back();
+    ending_tokens_[ending->second].push_back(id);
   }
+  for (size_t count = 1; count < up_to_.size(); ++count) {
+    std::ranges::transform(up_to_[count], up_to_[count - 1], up_to_[count].begin(), std::bit_or());
+  }
+  all_ = TokenTrie(std::move(all));
+  other_ = TokenTrie(std::move(other));
+  beyond_ = TokenTrie(std::move(beyond));
+  Tokens distinct;
+  for (const auto& [bytes, index] : endings) {
+    distinct.emplace_back(bytes, static_cast<int32_t>(index));
+  }
+  endings_ = TokenTrie(std::move(distinct));
 }
 
 bool GrammarVocabulary::is_end(int32_t token) const {
@@ -150,16 +174,23 @@ bool GrammarVocabulary::is_end(int32_t token) const {
 }
 
 void GrammarVocabulary::add_allowed(Automaton& automaton, Automaton::State state,
-                                    int32_t plain_count, std::vector<uint64_t>& bits) const {
-  other_.add_allowed(automaton, state, bits);
-  size_t first = 0;  // group that has to be walked
-  while (first < kGroupSizes.size() && kGroupSizes[first] <= plain_count) ++first;
-  if (first > 0) {
-    std::ranges::transform(bits, up_to_[first - 1], bits.begin(), std::bit_or<>());
+                                    std::vector<uint64_t>& bits) const {
+  const PlainRun run = plain_run(automaton, state);
+  const auto set = [&bits](int32_t id) { set_bit(bits, id); };
+  if (!run.closed && run.count < kMaxRun) {
+    all_.walk(automaton, state, set);
+    return;
   }
-  for (size_t group = first; group < groups_.size(); ++group) {
-    groups_[group].add_allowed(automaton, state, bits);
+  const auto whole = static_cast<size_t>(std::min(run.count, kMaxRun + 1));
+  std::ranges::transform(bits, up_to_[whole], bits.begin(), std::bit_or());
+  if (run.count == PlainRun::kEndless) {
+    endings_.walk(automaton, state, [&](int32_t ending) {
+      std::ranges::for_each(ending_tokens_[static_cast<size_t>(ending)], set);
+    });
+    return;
   }
+  if (!run.closed) beyond_.walk(automaton, state, set);
+  other_.walk(automaton, state, set);
 }
 
 }  // namespace deltaserve

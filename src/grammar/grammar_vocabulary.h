@@ -2,7 +2,6 @@
 // plain text, which most states inside a string allow all at once.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -11,6 +10,15 @@
 #include "grammar/token_trie.h"
 
 namespace deltaserve {
+
+// Plain text: whole characters that need no escape in JSON strings. How many of them, whichever
+// they are, may follow on a state.
+struct PlainRun {
+  static constexpr int32_t kEndless = std::numeric_limits<int32_t>::max();
+  int32_t count = 0;    // kEndless where the state leads back to itself
+  bool closed = false;  // and no plain character after those
+};
+PlainRun plain_run(Automaton& automaton, Automaton::State state);
 
 class GrammarVocabulary {
  public:
@@ -24,25 +32,21 @@ class GrammarVocabulary {
   const std::vector<int32_t>& end_ids() const { return end_ids_; }
   bool is_end(int32_t token) const;
 
-  // Tokens of whole characters that need no escape in JSON strings fall into groups by their
-  // number of characters. A state that allows any `count` such characters allows whole groups.
-  static constexpr std::array<int32_t, 5> kGroupSizes = {4, 8, 16, 32,
-                                                         std::numeric_limits<int32_t>::max()};
-
-  // bits |= the tokens allowed in `state`; `plain_count`: any so many plain characters may follow.
-  void add_allowed(Automaton& automaton, Automaton::State state, int32_t plain_count,
-                   std::vector<uint64_t>& bits) const;
+  // bits |= the tokens allowed in `state`.
+  void add_allowed(Automaton& automaton, Automaton::State state, std::vector<uint64_t>& bits) const;
 
  private:
   std::vector<std::string> tokens_;
   std::vector<int32_t> end_ids_;
-  TokenTrie other_;                           // tokens in no group
-  std::vector<TokenTrie> groups_;             // by kGroupSizes
-  std::vector<std::vector<uint64_t>> up_to_;  // tokens of the groups up to this one
+  TokenTrie all_;
+  // Plain tokens by their number of characters, and a trie of those with more than there are rows.
+  std::vector<std::vector<uint64_t>> up_to_;  // up to that number; the last: all
+  TokenTrie beyond_;
+  // Tokens that are not plain, and the same cut behind their plain beginnings: where any plain text
+  // may stand, what follows decides, and few endings stand for many tokens.
+  TokenTrie other_;
+  std::vector<std::vector<int32_t>> ending_tokens_;
+  TokenTrie endings_;  // its tokens are indices into ending_tokens_
 };
-
-// How many plain characters may follow in any order, at most `limit`; kGroupSizes.back() for any
-// number.
-int32_t count_plain(Automaton& automaton, Automaton::State state, int32_t limit);
 
 }  // namespace deltaserve

@@ -1,4 +1,4 @@
-// Building and walking the trie.
+// Building the trie.
 #include "grammar/token_trie.h"
 
 #include <algorithm>
@@ -6,6 +6,12 @@
 #include "base/check.h"
 
 namespace deltaserve {
+namespace {
+
+// A row costs about as much as this many single steps.
+constexpr int kFewChildren = 4;
+
+}  // namespace
 
 // Sorted tokens come in depth-first order. A second token with the same bytes is a leaf beside the
 // first one's subtree.
@@ -43,27 +49,10 @@ TokenTrie::TokenTrie(std::vector<std::pair<std::string_view, int32_t>> tokens) {
     last = bytes;
   }
   close_to(0);
-}
-
-void TokenTrie::add_allowed(Automaton& automaton, Automaton::State state,
-                            std::vector<uint64_t>& bits) const {
-  std::vector<const Automaton::Row*> rows(max_depth_ + 1);
-  rows[0] = &automaton.row(state);
-  const auto size = static_cast<uint32_t>(nodes_.size());
-  for (uint32_t i = 0; i < size;) {
-    const Node& node = nodes_[i];
-    const Automaton::State next = (*rows[node.depth])[node.byte];
-    if (next == Automaton::kDead) {
-      i = node.end;
-      continue;
-    }
-    if (node.token >= 0) {
-      bits[static_cast<size_t>(node.token) >> 6] |= uint64_t{1} << (node.token & 63);
-    }
-    if (node.end > i + 1) {
-      rows[node.depth + 1U] = &automaton.row(next);
-    }
-    ++i;
+  for (uint32_t i = 0; i < nodes_.size(); ++i) {
+    int children = 0;
+    for (uint32_t child = i + 1; child < nodes_[i].end; child = nodes_[child].end) ++children;
+    nodes_[i].few = children <= kFewChildren;
   }
 }
 
