@@ -84,17 +84,25 @@ void check_architecture(ConfigReader& outer, const ModelType& type) {
   }
 }
 
-void refuse_quantization(ConfigReader& reader) {
+// The block that `deltaserve quantize` writes, if there is one; those of other tools are refused.
+std::optional<QuantizationConfig> read_own_quantization(ConfigReader& reader) {
+  std::optional<QuantizationConfig> own;
   for (const std::string_view key : {"quantization_config", "compression_config"}) {
-    const json::Object* quantization = reader.object(key);
-    if (quantization == nullptr) {
+    const json::Object* block = reader.object(key);
+    if (block == nullptr) {
       continue;
     }
-    ConfigReader nested(*quantization, std::string(key));
-    reader.refuse(key, fmt::format("has quant_method \"{}\": quantised checkpoints are not "
-                                   "supported yet; use the bf16 one",
-                                   nested.string("quant_method", "unknown")));
+    ConfigReader nested(*block, std::string(key));
+    if (const std::string method = nested.string("quant_method", "unknown");
+        method != kQuantMethod) {
+      reader.refuse(key, fmt::format("has quant_method \"{}\": quantised checkpoints are not "
+                                     "supported yet; use the bf16 one",
+                                     method));
+    }
+    own = read_quantization(nested);
+    reader.adopt(nested);
   }
+  return own;
 }
 
 // Keys that would change the maths.
@@ -212,7 +220,9 @@ VisionConfig read_vision(ConfigReader& reader, int32_t text_hidden_size) {
 }
 
 void read_text(ConfigReader& text, const ModelType& type, ModelConfig& config) {
-  refuse_quantization(text);
+  if (const auto quantization = read_own_quantization(text)) {
+    config.quantization = quantization;
+  }
   refuse_variants(text);
   config.vocab_size = text.integer32("vocab_size", 1, kMaxVocab);
   config.hidden_size = text.integer32("hidden_size", 1, kMaxWidth);
@@ -265,7 +275,7 @@ Result<ModelConfig> parse_model_config(const json::Object& object) {
     return std::unexpected(outer.error());
   }
   check_architecture(outer, *type);
-  refuse_quantization(outer);
+  config.quantization = read_own_quantization(outer);
   config.model_type = type->model_type;
   config.architecture = type->architecture;
   config.weight_prefix = type->is_wrapper ? "model.language_model." : "model.";

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "json/json.h"
+#include "model/quantization.h"
 
 namespace deltaserve {
 
@@ -67,7 +68,8 @@ struct ModelConfig {
   std::optional<VisionConfig> vision;
   int32_t image_token_id = -1;
   int32_t video_token_id = -1;
-  std::vector<int32_t> eos_token_ids;  // of config.json alone
+  std::vector<int32_t> eos_token_ids;              // of config.json alone
+  std::optional<QuantizationConfig> quantization;  // of a checkpoint by `deltaserve quantize`
 
   int32_t conv_channels() const {  // C
     return 2 * linear_num_key_heads * linear_key_head_dim +

@@ -13,7 +13,8 @@ namespace {
 
 // lm_head may be stored although it is tied; it must then be the embedding table.
 void check_tied_head(const ModelConfig& config, const TensorView& table, WeightLoader& loader) {
-  if (!loader.has("lm_head.weight")) {
+  const bool is_quantized = config.quantization && config.quantization->head_bits != 0;
+  if (is_quantized || !loader.has("lm_head.weight")) {
     return;
   }
   const TensorView head = loader.take("lm_head.weight", {config.vocab_size, config.hidden_size});
@@ -60,7 +61,7 @@ Decoder::Decoder(ModelConfig config, Backend& backend, WeightLoader& loader)
   norm_ = loader.floats(config_.weight_prefix + "norm.weight", {H});
   if (config_.tie_word_embeddings) {
     check_tied_head(config_, table, loader);
-    lm_head_ = loader.linear({&table, 1}, "lm_head (embed_tokens)");
+    lm_head_ = loader.tied_head(table);
   } else {
     lm_head_ = loader.linear("lm_head.weight", V, H);
   }
@@ -227,8 +228,36 @@ void Decoder::report_hidden(const HiddenCallback& on_hidden, int32_t index, DTyp
   on_hidden(index, to_float_vector(filled).data(), T, config_.hidden_size);
 }
 
+namespace {
+
+// What the checkpoint has, or what is asked for; both only if they are the same.
+Result<LoadQuantization> choose_quantization(const ModelConfig& config,
+                                             const LoadOptions& options) {
+  if (options.quantization.empty()) {
+    return LoadQuantization{.config = config.quantization,
+                            .stored = config.quantization.has_value()};
+  }
+  Result<QuantizationConfig> wanted = parse_quantization(options.quantization);
+  if (!wanted) {
+    return std::unexpected(std::move(wanted.error()));
+  }
+  if (!config.quantization) {
+    return LoadQuantization{.config = *wanted, .stored = false};
+  }
+  if (config.quantization->bits != wanted->bits) {
+    return invalid("the checkpoint is quantised to " +
+                       std::string(quantization_name(*config.quantization)) + ", not to " +
+                       options.quantization,
+                   "quantization");
+  }
+  return LoadQuantization{.config = config.quantization, .stored = true};
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Model>> load_model(const Checkpoint& checkpoint, Backend& backend,
-                                          const ProgressCallback& on_progress) {
+                                          const ProgressCallback& on_progress,
+                                          const LoadOptions& options) {
   Result<ModelConfig> config = parse_model_config(checkpoint.config());
   if (!config) {
     return std::unexpected(std::move(config.error()));
@@ -236,7 +265,11 @@ Result<std::unique_ptr<Model>> load_model(const Checkpoint& checkpoint, Backend&
   if (Result<void> checked = backend.check_shape(cache_shape(*config)); !checked) {
     return std::unexpected(std::move(checked.error()));
   }
-  WeightLoader loader(checkpoint, backend, on_progress);
+  const Result<LoadQuantization> quantization = choose_quantization(*config, options);
+  if (!quantization) {
+    return std::unexpected(quantization.error());
+  }
+  WeightLoader loader(checkpoint, backend, on_progress, *quantization);
   auto decoder = std::make_unique<Decoder>(*config, backend, loader);
   Result<void> finished = loader.finish(*config);
   if (!finished) {

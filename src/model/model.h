@@ -66,10 +66,16 @@ class Model {
   static void refuse_copy() { DS_CHECK(false, "this model has no caches"); }
 };
 
+struct LoadOptions {
+  // "int8" or "int4" quantises a checkpoint that is not; "" takes it as it is.
+  std::string quantization = {};
+};
+
 // Loads every text tensor; vision and MTP tensors are recognised and left alone; any other tensor,
 // a missing or misshaped one is an error with its name. `backend` must outlive the model, the
 // checkpoint too (embeddings read the mapped file).
 Result<std::unique_ptr<Model>> load_model(const Checkpoint& checkpoint, Backend& backend,
-                                          const ProgressCallback& on_progress = {});
+                                          const ProgressCallback& on_progress = {},
+                                          const LoadOptions& options = {});
 
 }  // namespace deltaserve

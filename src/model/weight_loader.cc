@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+#include <thread>
 #include <utility>
 
 #include "model/vision_tensors.h"
@@ -27,8 +30,12 @@ std::string shape_text(std::span<const int64_t> shape) {
 }  // namespace
 
 WeightLoader::WeightLoader(const Checkpoint& checkpoint, Backend& backend,
-                           const ProgressCallback& on_progress)
-    : checkpoint_(checkpoint), backend_(backend), on_progress_(on_progress) {
+                           const ProgressCallback& on_progress,
+                           const LoadQuantization& quantization)
+    : checkpoint_(checkpoint),
+      backend_(backend),
+      on_progress_(on_progress),
+      quantization_(quantization) {
   for (const std::string& name : checkpoint.names()) {
     if (!name.starts_with(kVisionPrefix) && !name.starts_with(kMtpPrefix)) {
       total_bytes_ += checkpoint.find(name)->num_bytes();
@@ -42,11 +49,97 @@ void WeightLoader::fail_with(Error error) {
   }
 }
 
+// Bits of a tensor, 0 if it is a float one, stored or asked for.
+int32_t WeightLoader::bits_of(std::string_view name) const {
+  return quantization_.config ? quantized_bits(name, *quantization_.config) : 0;
+}
+
 bool WeightLoader::has(std::string_view name) const {
-  return checkpoint_.find(name) != nullptr;
+  const bool is_stored = quantization_.stored && bits_of(name) != 0;
+  return checkpoint_.find(is_stored ? codes_name(name) : std::string(name)) != nullptr;
 }
 
 TensorView WeightLoader::take(const std::string& name, const std::vector<int64_t>& shape) {
+  const int32_t bits = bits_of(name);
+  if (bits != 0 && quantization_.stored) {
+    return take_stored(name, shape, bits);
+  }
+  const TensorView view = take_float(name, shape);
+  return bits == 0 || failed() ? view : quantize(name, view, bits);
+}
+
+TensorView WeightLoader::quantize(const std::string& name, const TensorView& view, int32_t bits) {
+  const auto threads =
+      std::max<int32_t>(1, static_cast<int32_t>(std::thread::hardware_concurrency()));
+  Result<QuantizedTensor> quantized = QuantizedTensor::make(view, bits, threads);
+  if (!quantized) {
+    fail_with({.code = ErrorCode::kInvalidArgument,
+               .message = fmt::format("tensor \"{}\" {}", name, quantized.error().message),
+               .param = name,
+               .api_code = {}});
+    return {};
+  }
+  drop_mapped_pages(view);
+  quantized_.push_back(std::move(*quantized));
+  return quantized_.back().view();
+}
+
+TensorView WeightLoader::take_stored(const std::string& name, const std::vector<int64_t>& shape,
+                                     int32_t bits) {
+  TensorView view;
+  view.quantization = {.bits = bits, .group_size = quantization_group(bits), .scales = nullptr};
+  view.shape = shape;
+  std::vector<int64_t> scales_shape = shape;
+  scales_shape.back() = view.num_groups();
+  std::vector<int64_t> codes_shape = shape;
+  if (bits == 4) {
+    if (shape.back() % 2 != 0) {
+      fail_with({.code = ErrorCode::kInvalidArgument,
+                 .message = fmt::format("tensor \"{}\": 4 bits need an even number of columns, "
+                                        "config.json asks for {}",
+                                        codes_name(name), shape.back()),
+                 .param = name,
+                 .api_code = {}});
+      return {};
+    }
+    codes_shape.back() /= 2;
+  }
+  view.dtype = bits == 4 ? DType::kU8 : DType::kI8;
+  const TensorView codes = take_raw(codes_name(name), view.dtype, codes_shape);
+  const TensorView scales = take_raw(scales_name(name), DType::kBF16, scales_shape);
+  if (failed()) {
+    return {};
+  }
+  view.data = codes.data;
+  view.quantization.scales = scales.data;
+  return view;
+}
+
+// A tensor of exactly this dtype and shape.
+TensorView WeightLoader::take_raw(const std::string& name, DType dtype,
+                                  const std::vector<int64_t>& shape) {
+  if (failed()) {
+    return {};
+  }
+  const TensorView* view = checkpoint_.find(name);
+  if (view == nullptr || view->dtype != dtype || view->shape != shape) {
+    const std::string found =
+        view == nullptr ? "is missing"
+                        : fmt::format("is {} {}", dtype_name(view->dtype), shape_text(view->shape));
+    fail_with({.code = ErrorCode::kInvalidArgument,
+               .message = fmt::format("tensor \"{}\" {}; config.json asks for {} {}", name, found,
+                                      dtype_name(dtype), shape_text(shape)),
+               .param = name,
+               .api_code = {}});
+    return {};
+  }
+  if (taken_.insert(name).second) {
+    done_bytes_ += view->num_bytes();
+  }
+  return *view;
+}
+
+TensorView WeightLoader::take_float(const std::string& name, const std::vector<int64_t>& shape) {
   if (failed()) {
     return {};
   }
@@ -102,6 +195,15 @@ DeviceBuffer WeightLoader::keep(Result<DeviceBuffer> buffer, std::string_view na
 
 void WeightLoader::done_with(std::span<const TensorView> views) {
   for (const TensorView& view : views) {
+    const auto made_here = std::ranges::find_if(quantized_, [&](const QuantizedTensor& tensor) {
+      const std::byte* begin = tensor.view().data;
+      return !std::less<>{}(view.data, begin) &&
+             std::less<>{}(view.data, begin + tensor.view().num_bytes());
+    });
+    if (made_here != quantized_.end()) {
+      quantized_.erase(made_here);
+      continue;
+    }
     drop_mapped_pages(view);
   }
   if (on_progress_) {
@@ -157,6 +259,17 @@ std::unique_ptr<ExpertsWeight> WeightLoader::experts(std::span<const TensorView>
 std::unique_ptr<EmbeddingWeight> WeightLoader::embedding(const TensorView& table,
                                                          std::string_view name) {
   return failed() ? nullptr : keep_weight(backend_.make_embedding(table), name);
+}
+
+std::unique_ptr<LinearWeight> WeightLoader::tied_head(const TensorView& table) {
+  const std::string name = "lm_head.weight";
+  const int32_t bits = bits_of(name);
+  if (failed() || bits == 0) {
+    return linear({&table, 1}, "lm_head (embed_tokens)");
+  }
+  const TensorView head =
+      quantization_.stored ? take(name, table.shape) : quantize(name, table, bits);
+  return linear({&head, 1}, name);
 }
 
 DeviceBuffer WeightLoader::floats(const std::string& name, const std::vector<int64_t>& shape) {

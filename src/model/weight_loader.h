@@ -16,17 +16,28 @@
 #include "model/config.h"
 #include "model/device_buffer.h"
 #include "model/model.h"
+#include "model/quantization.h"
 #include "ops/backend.h"
 #include "tensor/checkpoint.h"
+#include "tensor/quantize.h"
 
 namespace deltaserve {
 
+// How matrices become quantised: as the checkpoint has them, or here, one by one.
+struct LoadQuantization {
+  std::optional<QuantizationConfig> config = {};
+  bool stored = false;
+};
+
 class WeightLoader {
  public:
-  WeightLoader(const Checkpoint& checkpoint, Backend& backend, const ProgressCallback& on_progress);
+  WeightLoader(const Checkpoint& checkpoint, Backend& backend, const ProgressCallback& on_progress,
+               const LoadQuantization& quantization = {});
 
   bool has(std::string_view name) const;
-  // A tensor of exactly this shape, float32, bfloat16 or float16. After an error the view is empty.
+  // A tensor of exactly this shape: float32, bfloat16 or float16, or quantised if its name is one
+  // of those that are (model/quantization.h). A quantised view made here lives until it is handed
+  // on. After an error the view is empty.
   TensorView take(const std::string& name, const std::vector<int64_t>& shape);
 
   // Repacked weights. `name` says in errors what they are; null after an error.
@@ -36,6 +47,8 @@ class WeightLoader {
   std::unique_ptr<ExpertsWeight> experts(std::span<const TensorView> gate,
                                          std::span<const TensorView> up,
                                          std::span<const TensorView> down, std::string_view name);
+  // The head that shares the table of the embeddings, quantised if heads are.
+  std::unique_ptr<LinearWeight> tied_head(const TensorView& table);
   std::unique_ptr<EmbeddingWeight> embedding(const TensorView& table, std::string_view name);
 
   // A tensor as float32 on the device.
@@ -56,6 +69,11 @@ class WeightLoader {
   int64_t weight_bytes() const { return weight_bytes_; }  // held by the backend
 
  private:
+  int32_t bits_of(std::string_view name) const;
+  TensorView take_float(const std::string& name, const std::vector<int64_t>& shape);
+  TensorView take_stored(const std::string& name, const std::vector<int64_t>& shape, int32_t bits);
+  TensorView take_raw(const std::string& name, DType dtype, const std::vector<int64_t>& shape);
+  TensorView quantize(const std::string& name, const TensorView& view, int32_t bits);
   DeviceBuffer keep(Result<DeviceBuffer> buffer, std::string_view name);
   template <typename T>
   std::unique_ptr<T> keep_weight(Result<std::unique_ptr<T>> weight, std::string_view name);
@@ -65,6 +83,8 @@ class WeightLoader {
   const Checkpoint& checkpoint_;
   Backend& backend_;
   const ProgressCallback& on_progress_;
+  LoadQuantization quantization_;
+  std::vector<QuantizedTensor> quantized_;  // made here and not handed on yet
   std::set<std::string, std::less<>> taken_;
   std::optional<Error> error_;
   int64_t weight_bytes_ = 0;

@@ -21,9 +21,35 @@ std::vector<float> convert_all(const TensorView& view, Convert convert) {
   return values;
 }
 
+std::vector<float> dequantize(const TensorView& view) {
+  const Quantization& quantization = view.quantization;
+  const int64_t K = view.shape.back();
+  const int64_t groups = view.num_groups();
+  std::vector<float> values(static_cast<size_t>(view.num_elements()));
+  for (int64_t i = 0; i < view.num_elements(); ++i) {
+    BFloat16 scale;
+    const int64_t group = i / K * groups + i % K / quantization.group_size;
+    std::memcpy(&scale, quantization.scales + group * 2, sizeof(scale));
+    values[static_cast<size_t>(i)] =
+        to_float(scale) * static_cast<float>(quantized_element(view, i));
+  }
+  return values;
+}
+
 }  // namespace
 
+int32_t quantized_element(const TensorView& view, int64_t index) {
+  if (view.quantization.bits == 8) {
+    return static_cast<int8_t>(view.data[index]);
+  }
+  const auto both = static_cast<int32_t>(view.data[index / 2]);
+  return (index % 2 == 0 ? both & 15 : both >> 4) - 8;
+}
+
 std::vector<float> to_float_vector(const TensorView& view) {
+  if (view.is_quantized()) {
+    return dequantize(view);
+  }
   switch (view.dtype) {
     case DType::kF32:
       return convert_all<float>(view, [](float value) { return value; });

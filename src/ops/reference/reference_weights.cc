@@ -10,7 +10,8 @@ namespace deltaserve::reference {
 namespace {
 
 Result<void> check_matrix(const TensorView& view) {
-  if (view.dtype != DType::kF32 && view.dtype != DType::kBF16 && view.dtype != DType::kF16) {
+  if (!view.is_quantized() && view.dtype != DType::kF32 && view.dtype != DType::kBF16 &&
+      view.dtype != DType::kF16) {
     return invalid("a weight of dtype " + std::string(dtype_name(view.dtype)) +
                    " is not served; convert it to float32, bfloat16 or float16");
   }
@@ -35,8 +36,10 @@ Result<void> check_shape(const TensorView& view, int64_t rows, int64_t columns) 
 
 std::vector<float> rounded(DType x_dtype, const TensorView& view) {
   std::vector<float> values = to_float_vector(view);
-  for (float& value : values) {
-    value = round_to(x_dtype, value);
+  if (!view.is_quantized()) {
+    for (float& value : values) {
+      value = round_to(x_dtype, value);
+    }
   }
   return values;
 }

@@ -1,6 +1,6 @@
 // Weights of the reference backend: float32, transposed to [K, N], so that the loop over outputs is
 // the inner one. With X = bfloat16 every weight is first rounded to bfloat16, as a framework's
-// dtype cast does.
+// dtype cast does; a quantised one is integer times scale, not rounded.
 #pragma once
 
 #include <memory>
@@ -33,7 +33,7 @@ struct ReferenceEmbedding : EmbeddingWeight {
   std::vector<float> values;  // [V, H]
 };
 
-// Errors of all: a dtype other than kF32, kBF16, kF16; a rank other than 2; shapes that disagree.
+// Errors of all: a dtype other than kF32, kBF16, kF16 that is not quantised; a rank other than 2; shapes that disagree.
 Result<std::unique_ptr<LinearWeight>> make_linear(DType x_dtype, std::span<const TensorView> parts);
 Result<std::unique_ptr<GateUpWeight>> make_gate_up(DType x_dtype, const TensorView& gate,
                                                    const TensorView& up);
