@@ -55,7 +55,7 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
   command.add_option("--dtype", options.dtype, "Compute dtype")
       ->check(CLI::IsMember({"auto", "float32", "bfloat16"}))
       ->capture_default_str();
-  command.add_option("--backend", options.backend, "Device that runs the model")
+  command.add_option("--backend", options.backend, "auto, cpu, cuda or reference")
       ->capture_default_str();
   command.add_option("--threads", options.threads, "Compute threads, 0 for every usable core")
       ->check(CLI::Range(0, 4096))

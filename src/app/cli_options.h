@@ -13,7 +13,7 @@ namespace deltaserve {
 struct ModelOptions {
   std::filesystem::path directory;
   std::string dtype = "auto";  // auto, float32, bfloat16
-  std::string backend = "cpu";
+  std::string backend = "auto";
   std::string cpu_isa;
   int32_t threads = 0;
 };

@@ -14,16 +14,20 @@
 namespace deltaserve {
 
 struct BackendOptions {
-  std::string name = "cpu";
+  std::string name = "auto";  // cuda where its library and a GPU are there, else cpu
   DType compute_dtype = DType::kBF16;
   int32_t threads = 0;  // 0: all cores that the process may use
   std::string cpu_isa;  // "": the best of the machine
 };
 
-// Errors: an unknown backend, one that is not part of this build, an option it cannot serve.
+// Errors: an unknown backend, one that is not part of this build or whose library, driver or device
+// is missing, an option it cannot serve.
 Result<std::unique_ptr<Backend>> make_backend(const BackendOptions& options);
 
-struct MachineCeilings {  // measured, with `threads` threads
+// The backend that "auto" stands for on this machine; any other name is returned as it is.
+std::string resolve_backend(const std::string& name);
+
+struct MachineCeilings {  // measured, on the CPU with `threads` threads
   double read_gb_per_s = 0.0;
   double matrix_gflop_per_s = 0.0;  // of the instructions that matrices use in this dtype
 };
