@@ -28,6 +28,14 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// A device works on after forward() has returned: what comes back to the host is there only when
+// all is done.
+void forward(Model& model, const Batch& batch) {
+  model.forward(batch);
+  float first = 0.0F;
+  model.backend().copy_to_host(&first, model.logits(), sizeof(first));
+}
+
 BenchRow make_row(std::string test, int64_t num_seqs, double tokens, double seconds,
                   const StepCost& cost) {
   return {std::move(test), num_seqs, tokens / seconds, cost.bytes / seconds * 1e-9,
@@ -45,7 +53,7 @@ BenchRow bench_prefill(Model& model, const BenchOptions& options, int64_t length
   double best = 0.0;
   for (int32_t run = 0; run <= options.repetitions; ++run) {
     const auto start = std::chrono::steady_clock::now();
-    model.forward(batch);
+    forward(model, batch);
     const double seconds = seconds_since(start);
     if (run > 0) best = run == 1 ? seconds : std::min(best, seconds);
   }
@@ -64,7 +72,7 @@ BenchRow bench_decode(Model& model, const BenchOptions& options, int64_t num_seq
                                           .max_model_len = max_model_len,
                                           .vocab_size = model.config().vocab_size});
     const auto start = std::chrono::steady_clock::now();
-    model.forward(batch);
+    forward(model, batch);
     steps.push_back(seconds_since(start));
   }
   std::ranges::sort(steps);
@@ -117,7 +125,9 @@ int run_bench(const BenchOptions& options) {
   if (!ceilings) return report_failure(ceilings.error());
 
   const auto load_start = std::chrono::steady_clock::now();
-  auto loaded = load_weights(options.model);
+  auto loaded = options.random_weights
+                    ? load_random_weights(options.model, {.num_layers = options.num_layers})
+                    : load_weights(options.model);
   if (!loaded) return report_failure(loaded.error());
   const double load_seconds = seconds_since(load_start);
   Model& model = *loaded->model;

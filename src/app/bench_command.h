@@ -16,6 +16,8 @@ struct BenchOptions {
   std::vector<int64_t> batch_sizes = {1};
   int64_t context_len = 0;  // tokens before the decoded ones; 0: the first prompt length
   int32_t repetitions = 3;
+  bool random_weights = false;  // MODEL is the name of a preset
+  int32_t num_layers = 0;       // of the preset, 0 for all
   bool json = false;
 };
 

@@ -95,9 +95,11 @@ void add_verify(CLI::App& app, int& exit_code) {
 }
 
 void add_bench(CLI::App& app, int& exit_code) {
-  CLI::App& command = add_command(app, "bench", "Measure prefill and decode speed",
-                                  "  deltaserve bench models/tiny -p 512 -n 64 -b 1,4,16\n"
-                                  "  deltaserve bench /tmp/qwen3.5-0.8b -p 128,512,2048 --json");
+  CLI::App& command =
+      add_command(app, "bench", "Measure prefill and decode speed",
+                  "  deltaserve bench models/tiny -p 512 -n 64 -b 1,4,16\n"
+                  "  deltaserve bench /tmp/qwen3.5-0.8b -p 128,512,2048 --json\n"
+                  "  deltaserve bench qwen3.5-27b --random-weights -p 4096 -b 1,32");
   auto options = std::make_shared<BenchOptions>();
   add_model_options(command, options->model);
   command.add_option("-p,--prompt-len", options->prompt_lens, "Prompt lengths to prefill")
@@ -118,6 +120,11 @@ void add_bench(CLI::App& app, int& exit_code) {
   command.add_option("-r,--repetitions", options->repetitions, "Timed prefills of each length")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  command.add_flag("--random-weights", options->random_weights,
+                   "MODEL is a preset of make-model; its weights are made in memory");
+  command
+      .add_option("--layers", options->num_layers, "Only the preset's first N layers, 0 for all")
+      ->check(CLI::NonNegativeNumber);
   command.add_flag("--json", options->json, "Print JSON");
   run_with(command, options, run_bench, exit_code);
 }

@@ -6,6 +6,7 @@
 
 #include "app/progress_bar.h"
 #include "json/json.h"
+#include "model/random_in_memory.h"
 
 namespace deltaserve {
 
@@ -49,14 +50,8 @@ Result<void> load_text(LoadedModel& loaded) {
   return {};
 }
 
-}  // namespace
-
-Result<LoadedModel> load_weights(const ModelOptions& options) {
-  LoadedModel loaded;
-  auto checkpoint = Checkpoint::open(options.directory);
-  if (!checkpoint) return std::unexpected(checkpoint.error());
-  loaded.checkpoint = std::move(*checkpoint);
-
+// From an open checkpoint.
+Result<LoadedModel> load_onto_backend(LoadedModel loaded, const ModelOptions& options) {
   const auto backend_opts = backend_options(options);
   if (!backend_opts) return std::unexpected(backend_opts.error());
   auto backend = make_backend(*backend_opts);
@@ -69,6 +64,26 @@ Result<LoadedModel> load_weights(const ModelOptions& options) {
   if (!model) return std::unexpected(model.error());
   loaded.model = std::move(*model);
   return loaded;
+}
+
+}  // namespace
+
+Result<LoadedModel> load_weights(const ModelOptions& options) {
+  LoadedModel loaded;
+  auto checkpoint = Checkpoint::open(options.directory);
+  if (!checkpoint) return std::unexpected(checkpoint.error());
+  loaded.checkpoint = std::move(*checkpoint);
+  return load_onto_backend(std::move(loaded), options);
+}
+
+Result<LoadedModel> load_random_weights(const ModelOptions& options, const PresetOptions& shape) {
+  const auto config = preset_config(options.directory.string(), shape);
+  if (!config) return std::unexpected(config.error());
+  LoadedModel loaded;
+  auto checkpoint = make_random_checkpoint(*config, 0, options.threads);
+  if (!checkpoint) return std::unexpected(checkpoint.error());
+  loaded.checkpoint = std::move(*checkpoint);
+  return load_onto_backend(std::move(loaded), options);
 }
 
 Result<LoadedModel> load_model_directory(const ModelOptions& options) {

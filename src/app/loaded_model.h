@@ -10,6 +10,7 @@
 #include "chat/chat_template.h"
 #include "model/config.h"
 #include "model/model.h"
+#include "model/presets.h"
 #include "ops/backend.h"
 #include "tensor/checkpoint.h"
 #include "text/tokenizer.h"
@@ -31,5 +32,8 @@ Result<LoadedModel> load_model_directory(const ModelOptions& options);
 
 // Only the weights on a backend, for commands that work on token ids.
 Result<LoadedModel> load_weights(const ModelOptions& options);
+
+// The same with random weights in the shape of a preset, whose name stands for the directory.
+Result<LoadedModel> load_random_weights(const ModelOptions& options, const PresetOptions& shape);
 
 }  // namespace deltaserve

@@ -110,6 +110,16 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::open(const std::filesystem::path
   return checkpoint;
 }
 
+std::unique_ptr<Checkpoint> Checkpoint::in_memory(
+    json::Object config, std::map<std::string, TensorView, std::less<>> tensors,
+    std::shared_ptr<const void> owner) {
+  std::unique_ptr<Checkpoint> checkpoint(new Checkpoint);
+  checkpoint->config_ = std::move(config);
+  checkpoint->tensors_ = std::move(tensors);
+  checkpoint->owner_ = std::move(owner);
+  return checkpoint;
+}
+
 Result<void> Checkpoint::open_single() {
   Result<std::unique_ptr<SafetensorsFile>> file = SafetensorsFile::open(directory_ / kSingle);
   if (!file) {

@@ -22,6 +22,11 @@ class Checkpoint {
   // truncated, or the tensor that stands in two shards or in none.
   static Result<std::unique_ptr<Checkpoint>> open(const std::filesystem::path& directory);
 
+  // One that is nowhere on disk: `tensors` lie in memory that `owner` keeps.
+  static std::unique_ptr<Checkpoint> in_memory(
+      json::Object config, std::map<std::string, TensorView, std::less<>> tensors,
+      std::shared_ptr<const void> owner);
+
   const std::filesystem::path& directory() const { return directory_; }
   const json::Object& config() const { return config_; }
   const TensorView* find(std::string_view name) const;
@@ -39,6 +44,7 @@ class Checkpoint {
   std::filesystem::path directory_;
   json::Object config_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
+  std::shared_ptr<const void> owner_;  // of tensors that are in no file
   std::map<std::string, TensorView, std::less<>> tensors_;
 };
 
