@@ -8,7 +8,7 @@ if(NOT CMAKE_CUDA_COMPILER)
   endif()
   set(CMAKE_CUDA_COMPILER ${DELTASERVE_NVCC})
 endif()
-set(CMAKE_CUDA_ARCHITECTURES 90a CACHE STRING "Compute capabilities to build kernels for")
+set(CMAKE_CUDA_ARCHITECTURES 90a-real CACHE STRING "Compute capabilities to build kernels for")
 set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
 enable_language(CUDA)
 set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)  # CMake 3.25 knows none for nvcc 13

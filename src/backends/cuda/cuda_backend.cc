@@ -10,6 +10,7 @@
 #include "backends/cuda/make_backend.h"
 #include "backends/cuda/memory_ops.h"
 #include "backends/cuda/sample.h"
+#include "backends/cuda/vision_ops.h"
 #include "backends/cuda/weight_upload.h"
 #include "base/check.h"
 
@@ -62,6 +63,9 @@ class CudaBackend final : public Backend {
   Result<void> check_shape(const CacheShape& shape) const override {
     return check_cuda_shape(context_, shape);
   }
+  Result<void> check_vision_shape(const VisionShape& shape) const override {
+    return check_cuda_vision_shape(shape);
+  }
   int64_t kv_block_bytes(const CacheShape& shape) const override {
     return int64_t{2} * shape.num_kv_heads * kBlockSize * shape.head_dim *
            dtype_size(context_.compute_dtype);
@@ -76,12 +80,20 @@ class CudaBackend final : public Backend {
 
   void embed(const EmbedArgs& args) override { run(launch_embed, "embed", args); }
   void linear(const LinearArgs& args) override { run(launch_linear, "linear", args); }
-  void gate_up_silu(const GateUpSiluArgs& args) override { run(launch_gate_up_silu, "gate_up_silu", args); }
-  void add_rms_norm(const AddRmsNormArgs& args) override { run(launch_add_rms_norm, "add_rms_norm", args); }
-  void qk_norm_rope(const QkNormRopeArgs& args) override { run(launch_qk_norm_rope, "qk_norm_rope", args); }
+  void gate_up_silu(const GateUpSiluArgs& args) override {
+    run(launch_gate_up_silu, "gate_up_silu", args);
+  }
+  void add_rms_norm(const AddRmsNormArgs& args) override {
+    run(launch_add_rms_norm, "add_rms_norm", args);
+  }
+  void qk_norm_rope(const QkNormRopeArgs& args) override {
+    run(launch_qk_norm_rope, "qk_norm_rope", args);
+  }
   void write_kv(const WriteKvArgs& args) override { run(launch_write_kv, "write_kv", args); }
   void attention(const AttentionArgs& args) override { run(launch_attention, "attention", args); }
-  void causal_conv1d(const CausalConv1dArgs& args) override { run(launch_causal_conv1d, "causal_conv1d", args); }
+  void causal_conv1d(const CausalConv1dArgs& args) override {
+    run(launch_causal_conv1d, "causal_conv1d", args);
+  }
   void gated_delta_rule(const GatedDeltaRuleArgs& args) override {
     run(launch_gated_delta_rule, "gated_delta_rule", args);
   }
@@ -90,6 +102,17 @@ class CudaBackend final : public Backend {
   }
   void moe_topk(const MoeTopkArgs& args) override { run(launch_moe_topk, "moe_topk", args); }
   void moe(const MoeArgs& args) override { run(launch_moe, "moe", args); }
+  void linear_bias(const LinearBiasArgs& args) override { launch_linear_bias(context_, args); }
+  void add_layer_norm(const AddLayerNormArgs& args) override {
+    launch_add_layer_norm(context_, args);
+  }
+  void add_positions(const AddPositionsArgs& args) override {
+    launch_add_positions(context_, args);
+  }
+  void vision_rope(const VisionRopeArgs& args) override { launch_vision_rope(context_, args); }
+  void vision_attention(const VisionAttentionArgs& args) override {
+    launch_vision_attention(context_, args);
+  }
   void sample(const SampleArgs& args) override { sampler_.sample(args); }
 
  private:
@@ -117,8 +140,8 @@ Result<void*> CudaBackend::allocate(size_t bytes) {
     }
     return data;
   } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::kUnavailable, fmt::format("{} has no {} bytes of memory left",
-                                                     context_.device.name, bytes));
+    return fail(ErrorCode::kUnavailable,
+                fmt::format("{} has no {} bytes of memory left", context_.device.name, bytes));
   }
 }
 

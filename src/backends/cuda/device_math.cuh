@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include <cstdint>
 
@@ -18,6 +19,10 @@ __device__ __forceinline__ float to_float(float x) {
 }
 __device__ __forceinline__ float to_float(bf16 x) {
   return __bfloat162float(x);
+}
+
+__device__ __forceinline__ float to_float(__half x) {
+  return __half2float(x);
 }
 
 template <typename X>

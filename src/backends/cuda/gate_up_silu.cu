@@ -15,9 +15,9 @@ constexpr int kGroup = static_cast<int>(kGateUpGroup);
 // `product` [M, columns] holds groups of 8 gates and 8 ups; a thread makes 8 outputs of one row.
 // out [M, I] begins at the slice's first output; `width` is how many of I are left from there.
 template <typename X>
-__global__ void __launch_bounds__(kThreads) silu_pairs(X* out, const float* product, int64_t M,
-                                                       int64_t columns, int64_t out_stride,
-                                                       int64_t width, bool vectors) {
+__global__ void __launch_bounds__(kThreads)
+    silu_pairs(X* out, const float* product, int64_t M, int64_t columns, int64_t out_stride,
+               int64_t width, bool vectors) {
   const int64_t groups = columns / (2 * kGroup);
   const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (i >= M * groups) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "backends/cuda/cuda_ops.h"
+#include "backends/cuda/vision_ops.h"
 
 namespace deltaserve {
 
@@ -23,11 +24,26 @@ std::vector<KernelInfo> cuda_kernel_table(const CudaContext& context) {
       {"gated_rms_norm", rows},
       {"write_kv", rows},
       {"moe_topk", "float32 softmax"},
+      {"linear_bias", matrix + ", then bias and activation in float32"},
+      {"add_layer_norm", rows},
+      {"add_positions", "float32"},
+      {"vision_rope", rows},
+      {"vision_attention", rows},
       {"sample", "float32, radix selection on the device"},
   };
 }
 
 Result<void> check_cuda_shape(const CudaContext&, const CacheShape&) {
+  return {};
+}
+
+Result<void> check_cuda_vision_shape(const VisionShape& shape) {
+  if (shape.head_dim % 4 != 0 || shape.head_dim > kMaxVisionHeadDim) {
+    return invalid(
+        fmt::format("the CUDA backend serves vision heads of a multiple of 4 up to {}, "
+                    "not {}",
+                    kMaxVisionHeadDim, shape.head_dim));
+  }
   return {};
 }
 

@@ -15,6 +15,8 @@ std::vector<KernelInfo> cuda_kernel_table(const CudaContext& context);
 // Errors: head sizes that no kernel here serves.
 Result<void> check_cuda_shape(const CudaContext& context, const CacheShape& shape);
 
+Result<void> check_cuda_vision_shape(const VisionShape& shape);
+
 // Ops whose files are not part of this build, separated by commas; empty if all are.
 std::string missing_cuda_ops();
 

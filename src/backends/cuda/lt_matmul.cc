@@ -13,8 +13,7 @@ namespace {
 // What cuBLASLt asks for on Hopper; split sums take a part of it.
 constexpr size_t kWorkspaceBytes = size_t{32} << 20;
 
-void check_lt(cublasStatus_t status,
-              std::source_location where = std::source_location::current()) {
+void check_lt(cublasStatus_t status, std::source_location where = std::source_location::current()) {
   if (status != CUBLAS_STATUS_SUCCESS) {
     throw CudaError(fmt::format("{}:{}: cuBLASLt: {}", where.file_name(), where.line(),
                                 cublasLtGetStatusString(status)));
@@ -56,8 +55,8 @@ struct LtMatmul::Problem {
                                             sizeof(transposed)));
     check_lt(cublasLtMatrixLayoutInit(&weight, in, K, N, args.K));
     check_lt(cublasLtMatrixLayoutInit(&x, in, K, rows, args.x_stride));
-    check_lt(cublasLtMatrixLayoutInit(&out, args.out_float ? CUDA_R_32F : in, N, rows,
-                                      args.out_stride));
+    check_lt(
+        cublasLtMatrixLayoutInit(&out, args.out_float ? CUDA_R_32F : in, N, rows, args.out_stride));
   }
 };
 
@@ -100,8 +99,8 @@ const cublasLtMatmulAlgo_t& LtMatmul::algorithm(const MatmulArgs& args) {
                                           &problem.out, &problem.out, &preference, 1, &best,
                                           &count));
   if (count == 0) {
-    throw CudaError(fmt::format("cuBLASLt has no algorithm for {} x {} x {}", args.M, args.N,
-                                args.K));
+    throw CudaError(
+        fmt::format("cuBLASLt has no algorithm for {} x {} x {}", args.M, args.N, args.K));
   }
   return algorithms_.emplace(key, best.algo).first->second;
 }

@@ -1,8 +1,6 @@
 // Copies on the device and the conversion of uploaded weights; see memory_ops.h.
 #include "backends/cuda/memory_ops.h"
 
-#include <cuda_fp16.h>
-
 #include <algorithm>
 
 #include "backends/cuda/cuda_weights.h"
@@ -43,10 +41,6 @@ __global__ void copy_bytes(std::byte* to, const std::byte* from, size_t n) {
   }
 }
 
-__device__ float to_float(__half x) {
-  return __half2float(x);
-}
-
 template <typename X, typename From>
 __global__ void place_rows(X* to, const From* from, int64_t rows, int64_t K,
                            RowPlacement placement) {
@@ -57,7 +51,6 @@ __global__ void place_rows(X* to, const From* from, int64_t rows, int64_t K,
     if (placement.grouped) {
       row = (row / kGateUpGroup * 2 + placement.first_group) * kGateUpGroup + row % kGateUpGroup;
     }
-    using cuda::to_float;
     to[row * K + i % K] = from_float<X>(to_float(from[i]));
   }
 }

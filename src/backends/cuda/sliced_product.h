@@ -1,5 +1,6 @@
 // Products whose result goes through a function before it is rounded: a slice of columns at a time
-// is made in float32 scratch that stays in the second level cache, and a kernel takes it from there.
+// is made in float32 scratch that stays in the second level cache, and a kernel takes it from
+// there.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +28,7 @@ template <typename Then>
 void sliced_product(CudaContext& context, MatmulArgs product, Then then) {
   const int64_t most_rows = std::max(context.limits.max_tokens, product.M);
   const int64_t columns = std::min(slice_columns(product.M), product.N);
-  const int64_t bytes =
-      std::max(kSliceBytes, most_rows * kSliceColumns * int64_t{sizeof(float)});
+  const int64_t bytes = std::max(kSliceBytes, most_rows * kSliceColumns * int64_t{sizeof(float)});
   auto* slice = context.scratch<float>(static_cast<size_t>(bytes));
   const auto* weight = static_cast<const std::byte*>(product.weight);
   const int64_t N = product.N;

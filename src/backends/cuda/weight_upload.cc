@@ -24,13 +24,14 @@ Result<void> check_matrix(const TensorView& view) {
                     dtype_name(view.dtype)));
   }
   if (view.shape.size() != 2) {
-    return invalid(fmt::format("a weight of rank {} is not served; a matrix is expected",
-                               view.shape.size()));
+    return invalid(
+        fmt::format("a weight of rank {} is not served; a matrix is expected", view.shape.size()));
   }
   if (view.shape[1] % kWidthMultiple != 0) {
-    return invalid(fmt::format("the CUDA backend serves input widths that are multiples of {}, not "
-                               "{}",
-                               kWidthMultiple, view.shape[1]));
+    return invalid(
+        fmt::format("the CUDA backend serves input widths that are multiples of {}, not "
+                    "{}",
+                    kWidthMultiple, view.shape[1]));
   }
   return {};
 }
@@ -172,7 +173,8 @@ Result<std::unique_ptr<ExpertsWeight>> WeightUploader::experts(std::span<const T
   weight->down = std::move(*down_values);
   for (size_t e = 0; e < gate.size(); ++e) {
     const auto index = static_cast<int64_t>(e);
-    auto* pair = static_cast<std::byte*>(weight->gate_up.data()) + index * gate_up_elements * x_size();
+    auto* pair =
+        static_cast<std::byte*>(weight->gate_up.data()) + index * gate_up_elements * x_size();
     rows(pair, gate[e], true, 0);
     rows(pair, up[e], true, 1);
     rows(static_cast<std::byte*>(weight->down.data()) + index * down_elements * x_size(), down[e],
