@@ -1,5 +1,6 @@
-// causal_conv1d: a thread slides over the rows of a tile with four neighbouring channels and their
-// last three inputs in registers, so that each input is read once. Bound by bytes: x in, out out.
+// causal_conv1d: a thread slides over the rows of a tile with N neighbouring channels (four, one if
+// rows do not lie on borders of four) and their last three inputs in registers, so that each input
+// is read once. Bound by bytes: x in, out out.
 // The state of a sequence is read and replaced by one thread only, that of the tile where the
 // sequence begins; it therefore also makes the first three rows, the ones that need the old state,
 // where those reach into the next tile.
@@ -16,8 +17,7 @@ namespace {
 using namespace cuda;
 
 constexpr int kThreads = 128;
-constexpr int kChannels = 4;  // of a thread
-constexpr int kHistory = 3;   // inputs before the current one
+constexpr int kHistory = 3;  // inputs before the current one
 // Rows of a tile: long enough to reread only 3 of 19 inputs, short enough for a few thousand rows
 // to fill the device. Decode has a row a tile.
 constexpr int kTileRows = 16;
@@ -50,23 +50,40 @@ __device__ __forceinline__ int sequence_of(const int32_t* cu_seqlens, int num_se
   return count - 1;
 }
 
+template <int N, typename T>
+__device__ __forceinline__ void load_channels(const T* from, float (&to)[N]) {
+  if constexpr (N == 1) {
+    to[0] = to_float(*from);
+  } else {
+    load<N>(from, to);
+  }
+}
+template <int N, typename T>
+__device__ __forceinline__ void store_channels(T* to, const float (&from)[N]) {
+  if constexpr (N == 1) {
+    *to = from_float<T>(from[0]);
+  } else {
+    store<N>(to, from);
+  }
+}
+
 // A thread's channels of one sequence.
-template <typename X>
+template <typename X, int N>
 struct Channels {
   const Conv<X>& conv;
   int64_t c;  // first channel
-  float weight[kChannels][4];
-  float last[kHistory][kChannels];  // oldest first
+  float weight[N][4];
+  float last[kHistory][N];  // oldest first
 
   __device__ Channels(const Conv<X>& arguments, int64_t first) : conv(arguments), c(first) {
 #pragma unroll
-    for (int i = 0; i < kChannels; ++i) {
+    for (int i = 0; i < N; ++i) {
       load<4>(conv.weight + (c + i) * 4, weight[i]);
     }
   }
 
-  __device__ void read(int64_t row, float (&to)[kChannels]) const {
-    load<kChannels>(conv.x + row * conv.x_stride + c, to);
+  __device__ void read(int64_t row, float (&to)[N]) const {
+    load_channels<N>(conv.x + row * conv.x_stride + c, to);
   }
 
   // The inputs before `row`, all of the step itself.
@@ -84,59 +101,61 @@ struct Channels {
 #pragma unroll
     for (int i = 0; i < kHistory; ++i) {
 #pragma unroll
-      for (int j = 0; j < kChannels; ++j) {
+      for (int j = 0; j < N; ++j) {
         last[i][j] = 0.0F;
       }
       if (!fresh) {
-        load<kChannels>(state + i * conv.C, last[i]);
+        load_channels<N>(state + i * conv.C, last[i]);
       }
     }
     const int32_t rows = end - begin;
 #pragma unroll
     for (int i = 0; i < kHistory; ++i) {
-      float next[kChannels];
+      float next[N];
       if (rows + i >= kHistory) {
         read(end - kHistory + i, next);
       } else {
 #pragma unroll
-        for (int j = 0; j < kChannels; ++j) {
+        for (int j = 0; j < N; ++j) {
           next[j] = rows == 1 ? last[(i + 1) % kHistory][j] : last[(i + 2) % kHistory][j];
         }
       }
-      store<kChannels>(state + i * conv.C, next);
+      store_channels<N>(state + i * conv.C, next);
     }
   }
 
   __device__ void slide(int32_t row, int32_t end) {
 #pragma unroll 4
     for (; row < end; ++row) {
-      float x[kChannels];
-      float out[kChannels];
+      float x[N];
+      float out[N];
       read(row, x);
 #pragma unroll
-      for (int j = 0; j < kChannels; ++j) {
+      for (int j = 0; j < N; ++j) {
         const float* w = weight[j];
-        out[j] = silu(w[0] * last[0][j] + w[1] * last[1][j] + w[2] * last[2][j] + w[3] * x[j]);
+        // Fused by name, so that a row has the same bits wherever the loop is unrolled to.
+        out[j] = silu(
+            fmaf(w[3], x[j], fmaf(w[2], last[2][j], fmaf(w[1], last[1][j], w[0] * last[0][j]))));
         last[0][j] = last[1][j];
         last[1][j] = last[2][j];
         last[2][j] = x[j];
       }
-      store<kChannels>(conv.out + row * conv.out_stride + c, out);
+      store_channels<N>(conv.out + row * conv.out_stride + c, out);
     }
   }
 };
 
-// grid (C / (kThreads * kChannels) up, tiles of rows)
-template <typename X>
+// grid (C / (kThreads * N) up, tiles of rows)
+template <typename X, int N>
 __global__ void __launch_bounds__(kThreads) causal_conv1d(const Conv<X> conv) {
   const int32_t tile = static_cast<int32_t>(blockIdx.y) * conv.tile_rows;
   const int32_t tile_end = min(tile + conv.tile_rows, conv.num_tokens);
   int s = sequence_of(conv.cu_seqlens, conv.num_seqs, tile);
-  const int64_t c = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * kChannels;
+  const int64_t c = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * N;
   if (c >= conv.C) {
     return;
   }
-  Channels<X> channels(conv, c);
+  Channels<X, N> channels(conv, c);
   int32_t begin = conv.cu_seqlens[s];
   if (begin < tile) {  // the sequence began in an earlier tile, which makes its first rows
     const int32_t row = max(tile, begin + kHistory);
@@ -155,31 +174,41 @@ __global__ void __launch_bounds__(kThreads) causal_conv1d(const Conv<X> conv) {
   }
 }
 
-}  // namespace
-
-void launch_causal_conv1d(CudaContext& context, const CausalConv1dArgs& args) {
+template <typename X, int N>
+void launch_for(const CudaContext& context, const CausalConv1dArgs& args) {
   const BatchView& batch = *args.batch;
   const int32_t tile_rows = batch.max_query_len == 1 ? 1 : kTileRows;
   const LaunchShape shape = {
-      .grid = dim3(static_cast<unsigned>(ceil_div(args.C, int64_t{kThreads * kChannels})),
+      .grid = dim3(static_cast<unsigned>(ceil_div(args.C, int64_t{kThreads * N})),
                    static_cast<unsigned>(ceil_div(batch.num_tokens, tile_rows))),
       .block = kThreads};
+  launch(context, causal_conv1d<X, N>, shape,
+         Conv<X>{.cu_seqlens = batch.cu_seqlens,
+                 .context_lens = batch.context_lens,
+                 .state_slots = batch.state_slots,
+                 .num_seqs = batch.num_seqs,
+                 .num_tokens = batch.num_tokens,
+                 .tile_rows = tile_rows,
+                 .C = args.C,
+                 .x = static_cast<const X*>(args.x),
+                 .x_stride = args.x_stride,
+                 .weight = args.weight,
+                 .state = args.conv_state,
+                 .out = static_cast<X*>(args.out),
+                 .out_stride = args.out_stride});
+}
+
+}  // namespace
+
+void launch_causal_conv1d(CudaContext& context, const CausalConv1dArgs& args) {
+  const bool in_fours = args.C % 4 == 0 && args.x_stride % 4 == 0 && args.out_stride % 4 == 0;
   with_x(context.compute_dtype, [&](auto* type) {
     using X = std::remove_pointer_t<decltype(type)>;
-    launch(context, causal_conv1d<X>, shape,
-           Conv<X>{.cu_seqlens = batch.cu_seqlens,
-                   .context_lens = batch.context_lens,
-                   .state_slots = batch.state_slots,
-                   .num_seqs = batch.num_seqs,
-                   .num_tokens = batch.num_tokens,
-                   .tile_rows = tile_rows,
-                   .C = args.C,
-                   .x = static_cast<const X*>(args.x),
-                   .x_stride = args.x_stride,
-                   .weight = args.weight,
-                   .state = args.conv_state,
-                   .out = static_cast<X*>(args.out),
-                   .out_stride = args.out_stride});
+    if (in_fours) {
+      launch_for<X, 4>(context, args);
+    } else {
+      launch_for<X, 1>(context, args);
+    }
   });
 }
 
