@@ -3,8 +3,10 @@
 // refuses at construction; there is no path that falls through to a slower device.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,6 +17,7 @@
 #include "ops/args.h"
 #include "ops/limits.h"
 #include "ops/sampling.h"
+#include "ops/vision_args.h"
 #include "ops/weights.h"
 #include "tensor/tensor_view.h"
 
@@ -24,6 +27,14 @@ namespace deltaserve {
 struct KernelInfo {
   std::string op;
   std::string kernel;
+};
+
+// What a step is like, for a device that can record its launches: steps with equal keys launch the
+// same kernels with the same arguments, and differ only in what lies in device memory.
+struct StepKey {
+  int32_t num_seqs = 0;            // all of one token, token by token
+  int32_t max_blocks_per_seq = 0;  // row length of the block tables
+  auto operator<=>(const StepKey&) const = default;
 };
 
 class Backend {
@@ -56,6 +67,7 @@ class Backend {
 
   // Errors: head sizes that no kernel here serves. Asked once, before weights are loaded.
   virtual Result<void> check_shape(const CacheShape& shape) const = 0;
+  virtual Result<void> check_vision_shape(const VisionShape& shape) const = 0;
 
   // Bytes of one KV block of one layer and of one state slot of one layer, in the backend's layout.
   virtual int64_t kv_block_bytes(const CacheShape& shape) const = 0;
@@ -63,6 +75,10 @@ class Backend {
 
   // Sizes the workspace; called once, before the first op.
   virtual Result<void> reserve(const StepLimits& limits) = 0;
+
+  // Runs `launch`, which calls the ops of a step of this key. A device may record what it launches
+  // and repeat the record for later steps of the key instead of calling it.
+  virtual void run_step(const StepKey& /*key*/, const std::function<void()>& launch) { launch(); }
 
   virtual void embed(const EmbedArgs& args) = 0;
   virtual void linear(const LinearArgs& args) = 0;
@@ -76,6 +92,12 @@ class Backend {
   virtual void gated_rms_norm(const GatedRmsNormArgs& args) = 0;
   virtual void moe_topk(const MoeTopkArgs& args) = 0;
   virtual void moe(const MoeArgs& args) = 0;
+  // The vision tower.
+  virtual void linear_bias(const LinearBiasArgs& args) = 0;
+  virtual void add_layer_norm(const AddLayerNormArgs& args) = 0;
+  virtual void add_positions(const AddPositionsArgs& args) = 0;
+  virtual void vision_rope(const VisionRopeArgs& args) = 0;
+  virtual void vision_attention(const VisionAttentionArgs& args) = 0;
   virtual void sample(const SampleArgs& args) = 0;  // results are on the host when it returns
 };
 

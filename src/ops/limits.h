@@ -13,6 +13,7 @@ struct StepLimits {
   int64_t max_seqs = 0;    // B
   int64_t max_model_len = 0;
   int64_t max_logits_rows = 0;  // R where it is more than max_seqs (prompt logprobs); else 0
+  int64_t max_vision_rows = 0;  // patches of a call of a vision op; keys may be more. 0: no tower
 };
 
 // Shapes that decide the cache layouts.

@@ -14,6 +14,7 @@
 #include "backends/cpu/matrix_ops.h"
 #include "backends/cpu/row_ops.h"
 #include "backends/cpu/threads.h"
+#include "backends/cpu/vision_ops.h"
 #include "base/check.h"
 
 namespace deltaserve {
@@ -70,6 +71,9 @@ class CpuBackend final : public Backend {
   Result<void> check_shape(const CacheShape& shape) const override {
     return check_cpu_attention_shape(shape);
   }
+  Result<void> check_vision_shape(const VisionShape& shape) const override {
+    return check_cpu_vision_shape(shape);
+  }
   int64_t kv_block_bytes(const CacheShape& shape) const override {
     return cpu_kv_block_bytes(context_.compute_dtype, shape);
   }
@@ -95,6 +99,13 @@ class CpuBackend final : public Backend {
   void gated_rms_norm(const GatedRmsNormArgs& args) override { cpu_gated_rms_norm(context_, args); }
   void moe_topk(const MoeTopkArgs& args) override { cpu_moe_topk(context_, args); }
   void moe(const MoeArgs& args) override { cpu_moe(context_, args); }
+  void linear_bias(const LinearBiasArgs& args) override { cpu_linear_bias(context_, args); }
+  void add_layer_norm(const AddLayerNormArgs& args) override { cpu_add_layer_norm(context_, args); }
+  void add_positions(const AddPositionsArgs& args) override { cpu_add_positions(context_, args); }
+  void vision_rope(const VisionRopeArgs& args) override { cpu_vision_rope(context_, args); }
+  void vision_attention(const VisionAttentionArgs& args) override {
+    cpu_vision_attention(context_, args);
+  }
   void sample(const SampleArgs& args) override { cpu_sample(context_, args); }
 
  private:
@@ -122,6 +133,7 @@ std::vector<KernelInfo> CpuBackend::kernels() const {
       {"linear", matrix},
       {"gate_up_silu", matrix + ", silu * up on the tile"},
       {"moe", matrix + ", tokens grouped by expert"},
+      {"quantised weights", fmt::format("{}; {}", table.int8.name, table.int4.name)},
       {"gated_delta_rule",
        fmt::format("{} f32, chunks of {} and recurrent", table.name, kChunkSize)},
       {"attention", fmt::format("paged {}, float32 softmax", x)},
@@ -131,6 +143,11 @@ std::vector<KernelInfo> CpuBackend::kernels() const {
       {"gated_rms_norm", rows},
       {"write_kv", rows},
       {"moe_topk", "float32 softmax"},
+      {"linear_bias", matrix + ", bias and gelu on the tile"},
+      {"vision_attention", fmt::format("{} panels, float32 softmax", x)},
+      {"vision_rope", rows},
+      {"add_layer_norm", rows},
+      {"add_positions", "rows of float32"},
       {"sample", "float32"},
   };
 }

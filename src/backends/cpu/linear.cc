@@ -1,10 +1,15 @@
 // linear and gate_up_silu over panels, and the weights they use.
+#include <algorithm>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "backends/cpu/kernels.h"
+#include "backends/cpu/linear_weight.h"
 #include "backends/cpu/matrix_multiply.h"
 #include "backends/cpu/matrix_ops.h"
 #include "backends/cpu/panel_matrix.h"
@@ -14,10 +19,6 @@ namespace deltaserve {
 namespace {
 
 constexpr int64_t kHalfPanel = kPanelColumns / 2;
-
-struct CpuLinearWeight final : LinearWeight {
-  PanelMatrix matrix;
-};
 
 struct CpuGateUpWeight final : GateUpWeight {
   PanelMatrix matrix;
@@ -31,23 +32,16 @@ void reserve_packed_rows(CpuContext& context, int64_t K) {
   context.require_shared_scratch(static_cast<size_t>(packed_bytes(kRowBlock, K)));
 }
 
-}  // namespace
+int64_t count_rows(std::span<const TensorView> parts) {
+  return std::accumulate(parts.begin(), parts.end(), int64_t{0},
+                         [](int64_t sum, const TensorView& part) { return sum + part.shape[0]; });
+}
 
-Result<std::unique_ptr<LinearWeight>> make_cpu_linear(CpuContext& context,
-                                                      std::span<const TensorView> parts) {
-  if (parts.empty() || parts[0].shape.size() != 2) {
-    return invalid("a linear weight needs at least one part of shape [rows, columns]");
-  }
-  auto weight = std::make_unique<CpuLinearWeight>();
-  weight->K = parts[0].shape[1];
-  DType dtype = DType::kBF16;
+Result<PanelMatrix> stack_parts(CpuContext& context, std::span<const TensorView> parts, int64_t K) {
+  std::optional<DType> dtype;
   for (const TensorView& part : parts) {
-    if (Result<void> checked = check_matrix(part, weight->K); !checked) {
-      return std::unexpected(checked.error());
-    }
-    weight->N += part.shape[0];
-    if (panel_dtype(context, part.dtype) == DType::kF32) {
-      dtype = DType::kF32;
+    if (Result<void> joined = join_panel_dtype(context, part.dtype, dtype); !joined) {
+      return std::unexpected(joined.error());
     }
   }
   const auto row_of = [&](int64_t column) -> SourceRow {
@@ -59,14 +53,45 @@ Result<std::unique_ptr<LinearWeight>> make_cpu_linear(CpuContext& context,
     }
     return {};
   };
-  Result<PanelMatrix> matrix =
-      make_panels(context, ceil_div(weight->N, kPanelColumns), weight->K, dtype, row_of);
+  return make_panels(context, ceil_div(count_rows(parts), kPanelColumns), K, *dtype, row_of);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LinearWeight>> make_cpu_linear(CpuContext& context,
+                                                      std::span<const TensorView> parts) {
+  if (parts.empty() || parts[0].shape.size() != 2) {
+    return invalid("a linear weight needs at least one part of shape [rows, columns]");
+  }
+  auto weight = std::make_unique<CpuLinearWeight>();
+  weight->K = parts[0].shape[1];
+  for (const TensorView& part : parts) {
+    if (Result<void> checked = check_matrix(part, weight->K); !checked) {
+      return std::unexpected(checked.error());
+    }
+    weight->N += part.shape[0];
+  }
+  // Projections and, unquantised, the gates behind them: two matrices.
+  const bool first_quantized = parts[0].is_quantized();
+  const auto split = std::ranges::find_if(
+      parts, [&](const TensorView& part) { return first_quantized && !part.is_quantized(); });
+  const auto first = static_cast<size_t>(split - parts.begin());
+  Result<PanelMatrix> matrix = stack_parts(context, parts.first(first), weight->K);
   if (!matrix) {
     return std::unexpected(matrix.error());
   }
   weight->matrix = std::move(*matrix);
+  weight->matrix_columns = count_rows(parts.first(first));
   weight->bytes = weight->matrix.panels * weight->matrix.panel_bytes;
-  weight->kernel = matrix_kernels(context, dtype).name;
+  weight->kernel = matrix_kernels(context, weight->matrix.dtype).name;
+  if (first < parts.size()) {
+    Result<PanelMatrix> tail = stack_parts(context, parts.subspan(first), weight->K);
+    if (!tail) {
+      return std::unexpected(tail.error());
+    }
+    weight->tail = std::move(*tail);
+    weight->bytes += weight->tail.panels * weight->tail.panel_bytes;
+  }
   reserve_packed_rows(context, weight->K);
   return weight;
 }
@@ -79,13 +104,13 @@ Result<std::unique_ptr<GateUpWeight>> make_cpu_gate_up(CpuContext& context, cons
   auto weight = std::make_unique<CpuGateUpWeight>();
   weight->I = gate.shape[0];
   weight->K = gate.shape[1];
-  DType dtype = DType::kBF16;
+  std::optional<DType> dtype;
   for (const TensorView* part : {&gate, &up}) {
     if (Result<void> checked = check_matrix(*part, weight->K); !checked) {
       return std::unexpected(checked.error());
     }
-    if (panel_dtype(context, part->dtype) == DType::kF32) {
-      dtype = DType::kF32;
+    if (Result<void> joined = join_panel_dtype(context, part->dtype, dtype); !joined) {
+      return std::unexpected(joined.error());
     }
   }
   const auto row_of = [&](int64_t column) -> SourceRow {
@@ -96,13 +121,13 @@ Result<std::unique_ptr<GateUpWeight>> make_cpu_gate_up(CpuContext& context, cons
     return {.view = column % kPanelColumns < kHalfPanel ? &gate : &up, .row = row};
   };
   Result<PanelMatrix> matrix =
-      make_panels(context, ceil_div(weight->I, kHalfPanel), weight->K, dtype, row_of);
+      make_panels(context, ceil_div(weight->I, kHalfPanel), weight->K, *dtype, row_of);
   if (!matrix) {
     return std::unexpected(matrix.error());
   }
   weight->matrix = std::move(*matrix);
   weight->bytes = weight->matrix.panels * weight->matrix.panel_bytes;
-  weight->kernel = fmt::format("{}, silu * up", matrix_kernels(context, dtype).name);
+  weight->kernel = fmt::format("{}, silu * up", matrix_kernels(context, *dtype).name);
   reserve_packed_rows(context, weight->K);
   return weight;
 }
@@ -111,19 +136,25 @@ void cpu_linear(CpuContext& context, const LinearArgs& args) {
   const auto& weight = static_cast<const CpuLinearWeight&>(*args.weight);
   const CpuKernels& kernels = *context.kernels;
   const bool to_float32 = args.out_float || context.compute_dtype == DType::kF32;
-  multiply(context, {.matrix = &weight.matrix, .x = args.x, .x_stride = args.x_stride, .M = args.M},
-           [&](float* c, int64_t row, int64_t rows, int64_t panel) {
-             const int64_t column = panel * kPanelColumns;
-             const int64_t columns = std::min(kPanelColumns, weight.N - column);
-             const int64_t offset = row * args.out_stride + column;
-             if (to_float32) {
-               kernels.store_f32(c, rows, columns, static_cast<float*>(args.out) + offset,
-                                 args.out_stride);
-             } else {
-               kernels.store_bf16(c, rows, columns, static_cast<uint16_t*>(args.out) + offset,
-                                  args.out_stride);
-             }
-           });
+  const auto run = [&](const PanelMatrix& matrix, int64_t first, int64_t last) {
+    multiply(context, {.matrix = &matrix, .x = args.x, .x_stride = args.x_stride, .M = args.M},
+             [&](float* c, int64_t row, int64_t rows, int64_t panel) {
+               const int64_t column = first + panel * kPanelColumns;
+               const int64_t columns = std::min(kPanelColumns, last - column);
+               const int64_t offset = row * args.out_stride + column;
+               if (to_float32) {
+                 kernels.store_f32(c, rows, columns, static_cast<float*>(args.out) + offset,
+                                   args.out_stride);
+               } else {
+                 kernels.store_bf16(c, rows, columns, static_cast<uint16_t*>(args.out) + offset,
+                                    args.out_stride);
+               }
+             });
+  };
+  run(weight.matrix, 0, weight.matrix_columns);
+  if (weight.matrix_columns < weight.N) {
+    run(weight.tail, weight.matrix_columns, weight.N);
+  }
 }
 
 void cpu_gate_up_silu(CpuContext& context, const GateUpSiluArgs& args) {

@@ -24,7 +24,8 @@ class ReferenceBackend final : public Backend {
     std::vector<KernelInfo> rows;
     for (const char* op : {"embed", "linear", "gate_up_silu", "add_rms_norm", "qk_norm_rope",
                            "write_kv", "attention", "causal_conv1d", "gated_delta_rule",
-                           "gated_rms_norm", "moe_topk", "moe", "sample"}) {
+                           "gated_rms_norm", "moe_topk", "moe", "linear_bias", "add_layer_norm",
+                           "add_positions", "vision_rope", "vision_attention", "sample"}) {
       rows.push_back({op, "reference"});
     }
     return rows;
@@ -67,6 +68,7 @@ class ReferenceBackend final : public Backend {
   }
 
   Result<void> check_shape(const CacheShape&) const override { return {}; }
+  Result<void> check_vision_shape(const VisionShape&) const override { return {}; }
   int64_t kv_block_bytes(const CacheShape& shape) const override {
     return int64_t{2} * shape.num_kv_heads * kBlockSize * shape.head_dim * dtype_size(x_);
   }
@@ -91,6 +93,15 @@ class ReferenceBackend final : public Backend {
   }
   void moe_topk(const MoeTopkArgs& args) override { reference::moe_topk(args); }
   void moe(const MoeArgs& args) override { reference::moe(x_, args); }
+  void linear_bias(const LinearBiasArgs& args) override { reference::linear_bias(x_, args); }
+  void add_layer_norm(const AddLayerNormArgs& args) override {
+    reference::add_layer_norm(x_, args);
+  }
+  void add_positions(const AddPositionsArgs& args) override { reference::add_positions(args); }
+  void vision_rope(const VisionRopeArgs& args) override { reference::vision_rope(x_, args); }
+  void vision_attention(const VisionAttentionArgs& args) override {
+    reference::vision_attention(x_, args);
+  }
   void sample(const SampleArgs& args) override { reference::sample(args); }
 
  private:

@@ -8,6 +8,7 @@
 
 #include "ops/args.h"
 #include "ops/sampling.h"
+#include "ops/vision_args.h"
 #include "tensor/dtype.h"
 
 namespace deltaserve::reference {
@@ -58,6 +59,11 @@ void gated_delta_rule(DType x_dtype, const GatedDeltaRuleArgs& args);
 void gated_rms_norm(DType x_dtype, const GatedRmsNormArgs& args);
 void moe_topk(const MoeTopkArgs& args);
 void moe(DType x_dtype, const MoeArgs& args);
+void linear_bias(DType x_dtype, const LinearBiasArgs& args);
+void add_layer_norm(DType x_dtype, const AddLayerNormArgs& args);
+void add_positions(const AddPositionsArgs& args);
+void vision_rope(DType x_dtype, const VisionRopeArgs& args);
+void vision_attention(DType x_dtype, const VisionAttentionArgs& args);
 void sample(const SampleArgs& args);
 
 }  // namespace deltaserve::reference
