@@ -2,6 +2,7 @@
 #include "model/batch_buffers.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -60,6 +61,16 @@ class Packer {
   int32_t* device_;
   int64_t used_ = 0;
 };
+
+bool is_plain_decode(const Batch& batch) {
+  const auto B = static_cast<size_t>(batch.num_seqs());
+  bool plain = batch.num_tokens() == batch.num_seqs() && batch.phase_ends.size() <= 1 &&
+               batch.snapshots.empty() && batch.logits_rows.size() == B;
+  for (size_t s = 0; s < B && plain; ++s) {
+    plain = batch.recurrent[s] == 1 && batch.logits_rows[s] == static_cast<int32_t>(s);
+  }
+  return plain;
+}
 
 }  // namespace
 
@@ -144,6 +155,21 @@ void BatchBuffers::view_phases(const Batch& batch) {
   DS_CHECK(copies.empty(), "a snapshot of a phase that does not exist");
 }
 
+// The block tables of a plain decode, rows padded with block 0, which nobody reads.
+std::span<const int32_t> BatchBuffers::padded_tables(const Batch& batch) {
+  const auto most = static_cast<int32_t>((limits_.max_model_len + kBlockSize - 1) / kBlockSize);
+  const auto width = static_cast<uint32_t>(batch.max_blocks_per_seq);
+  view_.max_blocks_per_seq = std::max(batch.max_blocks_per_seq,
+                                      std::min(most, static_cast<int32_t>(std::bit_ceil(width))));
+  const auto row = static_cast<size_t>(view_.max_blocks_per_seq);
+  tables_.assign(static_cast<size_t>(batch.num_seqs()) * row, 0);
+  for (size_t s = 0; s < static_cast<size_t>(batch.num_seqs()); ++s) {
+    std::copy_n(batch.block_tables.begin() + static_cast<ptrdiff_t>(s * width), width,
+                tables_.begin() + static_cast<ptrdiff_t>(s * row));
+  }
+  return tables_;
+}
+
 void BatchBuffers::upload(Backend& backend, const Batch& batch) {
   check_batch(batch);
   DS_CHECK(batch.num_tokens() <= limits_.max_tokens && batch.num_seqs() <= limits_.max_seqs);
@@ -156,12 +182,14 @@ void BatchBuffers::upload(Backend& backend, const Batch& batch) {
     view_.max_query_len =
         std::max(view_.max_query_len, batch.cu_seqlens[s + 1] - batch.cu_seqlens[s]);
   }
+  repeats_ = is_plain_decode(batch);
   view_.max_blocks_per_seq = batch.max_blocks_per_seq;
   view_.cu_seqlens = packer.add(batch.cu_seqlens);
   view_.context_lens = packer.add(batch.context_lens);
   view_.positions = packer.add(batch.positions);
   view_.slot_mapping = packer.add(batch.slot_mapping);
-  view_.block_tables = packer.add(batch.block_tables);
+  view_.block_tables =
+      packer.add(repeats_ ? padded_tables(batch) : std::span<const int32_t>(batch.block_tables));
   view_.state_slots = packer.add(batch.state_slots);
   view_.recurrent = packer.add_bytes(batch.recurrent);
   view_.num_chunked = count_chunked(batch.recurrent);

@@ -28,6 +28,11 @@ class BatchBuffers {
   // live as long as phases() is used.
   void upload(Backend& backend, const Batch& batch);
 
+  // Whether the step is a plain decode: every sequence has one token and wants its logits, no state
+  // is copied. Such steps of as many sequences differ in device memory only; so that more of them
+  // are alike, the rows of their block tables are as long as a power of two.
+  bool repeats() const { return repeats_; }
+
   const BatchView& view() const { return view_; }
   // The batch's phases; one that is all of it if it is not cut.
   const std::vector<PhaseView>& phases() const { return phases_; }
@@ -35,11 +40,14 @@ class BatchBuffers {
 
  private:
   void view_phases(const Batch& batch);
+  std::span<const int32_t> padded_tables(const Batch& batch);
 
   StepLimits limits_;
   DeviceBuffer device_;
   std::vector<int32_t> staging_;
+  std::vector<int32_t> tables_;  // staging: block tables with longer rows
   BatchView view_;
+  bool repeats_ = false;
   std::vector<PhaseView> phases_;
   std::vector<int32_t> phase_seqlens_;  // staging: cu_seqlens of each phase, from 0
   const int32_t* input_ids_ = nullptr;

@@ -129,13 +129,23 @@ void Decoder::forward(const Batch& batch, const HiddenCallback& on_hidden) {
                      .workspace = *workspace_,
                      .T = batch.num_tokens(),
                      .element_size = dtype_size(backend_.compute_dtype())};
+  if (!on_hidden && batch_->repeats()) {
+    backend_.run_step({.num_seqs = batch_->view().num_seqs,
+                       .max_blocks_per_seq = batch_->view().max_blocks_per_seq},
+                      [&] { run_model(step, batch, on_hidden); });
+  } else {
+    run_model(step, batch, on_hidden);
+  }
+  for (const BlockCopy& copy : batch.block_copies) cache_.copy_block(copy.from, copy.to);
+}
+
+void Decoder::run_model(const Step& step, const Batch& batch, const HiddenCallback& on_hidden) {
   backend_.embed({.T = step.T,
                   .ids = batch_->input_ids(),
                   .table = embed_tokens_.get(),
                   .out = workspace_->residual.as<float>()});
   run_layers(step, on_hidden);
   run_head(step, batch, on_hidden);
-  for (const BlockCopy& copy : batch.block_copies) cache_.copy_block(copy.from, copy.to);
 }
 
 void Decoder::run_layers(const Step& step, const HiddenCallback& on_hidden) {

@@ -50,6 +50,7 @@ class Decoder final : public Model {
   void load_block(const std::byte* from, int32_t block) override { cache_.load_block(from, block); }
 
  private:
+  void run_model(const Step& step, const Batch& batch, const HiddenCallback& on_hidden);
   void run_layers(const Step& step, const HiddenCallback& on_hidden);
   void run_head(const Step& step, const Batch& batch, const HiddenCallback& on_hidden);
   void add_norm(float* residual, const float* delta, const DeviceBuffer& weight, void* out,

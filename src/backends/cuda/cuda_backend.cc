@@ -10,6 +10,7 @@
 #include "backends/cuda/make_backend.h"
 #include "backends/cuda/memory_ops.h"
 #include "backends/cuda/sample.h"
+#include "backends/cuda/step_graphs.h"
 #include "backends/cuda/vision_ops.h"
 #include "backends/cuda/weight_upload.h"
 #include "base/check.h"
@@ -24,6 +25,7 @@ class CudaBackend final : public Backend {
         ring_(context_.stream),
         uploader_(context_, ring_),
         sampler_(context_, ring_),
+        graphs_(context_),
         name_(fmt::format("cuda ({})", context_.device.name)) {}
   ~CudaBackend() override { cudaStreamSynchronize(context_.stream); }
 
@@ -78,6 +80,10 @@ class CudaBackend final : public Backend {
     return {};
   }
 
+  void run_step(const StepKey& key, const std::function<void()>& launch) override {
+    graphs_.run(key, launch);
+  }
+
   void embed(const EmbedArgs& args) override { run(launch_embed, "embed", args); }
   void linear(const LinearArgs& args) override { run(launch_linear, "linear", args); }
   void gate_up_silu(const GateUpSiluArgs& args) override {
@@ -126,6 +132,7 @@ class CudaBackend final : public Backend {
   PinnedRing ring_;
   WeightUploader uploader_;
   CudaSampler sampler_;
+  StepGraphs graphs_;
   std::string name_;
   std::unordered_map<void*, CudaMemory> buffers_;
 };

@@ -88,6 +88,7 @@ void* CudaContext::grow(CudaMemory& memory, size_t bytes, bool zeroed) {
   check_cuda(cudaStreamIsCapturing(stream, &capture));
   DS_CHECK(capture == cudaStreamCaptureStatusNone, "scratch must not grow while a graph is made");
   check_cuda(cudaStreamSynchronize(stream));
+  ++scratch_generation_;
   memory = CudaMemory();  // first give back what there is
   memory = CudaMemory((bytes + kScratchStep - 1) / kScratchStep * kScratchStep);
   if (zeroed) {

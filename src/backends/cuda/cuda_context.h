@@ -79,6 +79,9 @@ class CudaContext {
     return static_cast<T*>(grow(scratch_, bytes, false));
   }
 
+  // Changes whenever scratch or zeros move: what has their addresses is then out of date.
+  int64_t scratch_generation() const { return scratch_generation_; }
+
   LtMatmul& matmul() { return *matmul_; }
 
   // `count` integers that are zero; an op that changes them leaves zeros behind.
@@ -92,6 +95,7 @@ class CudaContext {
   std::unique_ptr<LtMatmul> matmul_;
   CudaMemory scratch_;
   CudaMemory zeros_;
+  int64_t scratch_generation_ = 0;
 };
 
 }  // namespace deltaserve
