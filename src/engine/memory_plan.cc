@@ -14,13 +14,13 @@
 namespace deltaserve {
 namespace {
 
-// KV cache taken by default at most. A CPU's free memory is shared with everything else on the
-// machine; 4 GiB hold more than 100,000 tokens of every model of the family up to 35B, and who
-// wants more says so with kv_cache_memory_bytes.
+// KV cache taken by default at most where memory is not a device's own. A CPU's free memory is
+// shared with everything else on the machine; 4 GiB hold more than 100,000 tokens of every model of
+// the family up to 35B, and who wants more says so with kv_cache_memory_bytes.
 constexpr int64_t kDefaultMaxKvBytes = int64_t{4} << 30;
 
-// Snapshots taken by default: at most this share of what workspace and states leave, and 2 GiB: 14
-// states of a 27B model, some 100 of a 0.8B one.
+// Snapshots taken by default: at most this share of what workspace and states leave, and on a CPU
+// 2 GiB: 14 states of a 27B model, some 100 of a 0.8B one.
 constexpr int64_t kSnapshotShare = 4;
 constexpr int64_t kDefaultMaxSnapshotBytes = int64_t{2} << 30;
 
@@ -96,13 +96,16 @@ int64_t usable_memory(const EngineOptions& options, int64_t free_memory) {
 }
 
 // Snapshots for which `spare` bytes are there beside everything that is needed.
-int64_t plan_snapshots(const EngineOptions& options, int64_t slot_bytes, int64_t spare) {
+int64_t plan_snapshots(const EngineOptions& options, const ModelMemory& memory, int64_t spare) {
+  const int64_t slot_bytes = memory.state_slot_bytes;
   if (!options.enable_prefix_caching) return 0;
   const bool automatic = options.prefix_cache_memory_bytes < 0;
   const int64_t most = automatic ? kDefaultMaxSnapshots : kMaxSnapshots;
   if (slot_bytes == 0) return most;  // a model without linear layers: its states are nothing
-  const int64_t bytes = automatic ? std::min(spare / kSnapshotShare, kDefaultMaxSnapshotBytes)
-                                  : options.prefix_cache_memory_bytes;
+  const int64_t share = spare / kSnapshotShare;
+  const int64_t bytes = !automatic          ? options.prefix_cache_memory_bytes
+                        : memory.own_memory ? share
+                                            : std::min(share, kDefaultMaxSnapshotBytes);
   return std::min(most, std::max<int64_t>(0, bytes) / slot_bytes);
 }
 
@@ -116,7 +119,7 @@ int64_t plan_interval(const EngineOptions& options, const MemoryPlan& plan) {
 }
 
 // Bytes for KV beside what the plan has already.
-Result<int64_t> plan_kv_bytes(const EngineOptions& options, int64_t free_memory,
+Result<int64_t> plan_kv_bytes(const EngineOptions& options, int64_t free_memory, bool own_memory,
                               const MemoryPlan& plan) {
   const bool automatic = options.kv_cache_memory_bytes == 0;
   const int64_t usable =
@@ -137,7 +140,8 @@ Result<int64_t> plan_kv_bytes(const EngineOptions& options, int64_t free_memory,
                    "prefix_cache_memory_bytes");
   }
   if (!automatic) return options.kv_cache_memory_bytes;
-  return std::min(usable - fixed - plan.snapshot_bytes, kDefaultMaxKvBytes);
+  const int64_t left = usable - fixed - plan.snapshot_bytes;
+  return own_memory ? left : std::min(left, kDefaultMaxKvBytes);
 }
 
 }  // namespace
@@ -170,9 +174,9 @@ Result<MemoryPlan> plan_memory(const Model& model, size_t free_memory,
   const auto free_bytes = static_cast<int64_t>(free_memory);
   const int64_t spare = usable_memory(options, free_bytes) - options.kv_cache_memory_bytes -
                         plan.workspace_bytes - plan.state_bytes;
-  plan.num_snapshots = plan_snapshots(options, memory.state_slot_bytes, spare);
+  plan.num_snapshots = plan_snapshots(options, memory, spare);
   plan.snapshot_bytes = plan.num_snapshots * memory.state_slot_bytes;
-  const Result<int64_t> kv_bytes = plan_kv_bytes(options, free_bytes, plan);
+  const Result<int64_t> kv_bytes = plan_kv_bytes(options, free_bytes, memory.own_memory, plan);
   if (!kv_bytes) return std::unexpected(kv_bytes.error());
   const int64_t affordable = memory.kv_block_bytes > 0
                                  ? *kv_bytes / memory.kv_block_bytes

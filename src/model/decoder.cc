@@ -72,7 +72,8 @@ Decoder::Decoder(ModelConfig config, Backend& backend, WeightLoader& loader)
 ModelMemory Decoder::memory() const {
   return {.weight_bytes = weight_bytes_,
           .kv_block_bytes = cache_.kv_block_bytes(),
-          .state_slot_bytes = cache_.state_slot_bytes()};
+          .state_slot_bytes = cache_.state_slot_bytes(),
+          .own_memory = backend_.has_own_memory()};
 }
 
 int64_t Decoder::workspace_bytes(const StepLimits& limits) const {

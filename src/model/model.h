@@ -23,6 +23,7 @@ struct ModelMemory {
   int64_t weight_bytes = 0;      // held by the backend
   int64_t kv_block_bytes = 0;    // kBlockSize tokens
   int64_t state_slot_bytes = 0;  // conv and recurrent state of one sequence
+  bool own_memory = false;       // Backend::has_own_memory()
 };
 
 // Loaded bytes so far and in all, for a progress bar.

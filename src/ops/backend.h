@@ -49,6 +49,8 @@ class Backend {
   virtual Result<void*> allocate(size_t bytes) = 0;
   virtual void release(void* memory) = 0;
   virtual size_t free_memory() const = 0;
+  // Whether the memory is a device's, which nothing else of the machine needs.
+  virtual bool has_own_memory() const { return false; }
   virtual void copy_to_device(void* to, const void* from, size_t bytes) = 0;
   virtual void copy_to_host(void* to, const void* from, size_t bytes) = 0;  // synchronises
   virtual void copy_on_device(void* to, const void* from, size_t bytes) = 0;

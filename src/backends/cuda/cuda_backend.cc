@@ -36,6 +36,7 @@ class CudaBackend final : public Backend {
   Result<void*> allocate(size_t bytes) override;
   void release(void* memory) override;
   size_t free_memory() const override;
+  bool has_own_memory() const override { return true; }
   void copy_to_device(void* to, const void* from, size_t bytes) override {
     ring_.to_device(to, from, bytes);
   }
