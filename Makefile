@@ -10,7 +10,7 @@ RELEASE := build/release
 BIN     := $(RELEASE)/bin/deltaserve
 PYTHON  := build/venv/bin/python
 
-.PHONY: serve build test setup lint format sanitize fuzz install clean
+.PHONY: serve build test cuda setup lint format sanitize fuzz install clean
 
 serve: build
 	@echo
@@ -36,9 +36,17 @@ test: $(PYTHON)
 	@tools/setup build test
 	cmake --preset release -DDELTASERVE_TESTS=ON -DDELTASERVE_BENCH=ON -DDELTASERVE_PYTHON=$(CURDIR)/$(PYTHON)
 	cmake --build --preset release -j $(JOBS)
+	$(MAKE) cuda
 	$(MAKE) lint
 	$(MAKE) sanitize
 	ctest --test-dir $(RELEASE) --output-on-failure -j $(JOBS)
+
+# Compiles the CUDA backend and its tests; they run on a machine with a GPU (docs/operating.md).
+cuda:
+	@tools/setup build test
+	@tools/setup cuda
+	cmake --preset cuda -DDELTASERVE_BENCH=OFF -DDELTASERVE_PYTHON=$(CURDIR)/$(PYTHON)
+	cmake --build --preset cuda -j $(JOBS) --target deltaserve-cuda test_ops_cuda
 
 sanitize:
 	cmake --preset asan -DDELTASERVE_PYTHON=$(CURDIR)/$(PYTHON)
