@@ -6,8 +6,10 @@ HOST  ?= 127.0.0.1
 PORT  ?= 8000
 ARGS  ?=
 
+PRESET  ?= release
+
 RELEASE := build/release
-BIN     := $(RELEASE)/bin/deltaserve
+BIN     := build/$(PRESET)/bin/deltaserve
 PYTHON  := build/venv/bin/python
 
 .PHONY: serve build test cuda setup lint format sanitize fuzz install clean
@@ -24,9 +26,11 @@ serve: build
 setup:
 	@tools/setup build
 
+# PRESET=cuda builds the CUDA backend too.
 build: setup
-	@cmake --preset release -DDELTASERVE_TESTS=OFF -DDELTASERVE_BENCH=OFF >/dev/null
-	@cmake --build --preset release -j $(JOBS)
+	@case $(PRESET) in cuda*) tools/setup cuda ;; esac
+	@cmake --preset $(PRESET) -DDELTASERVE_TESTS=OFF -DDELTASERVE_BENCH=OFF >/dev/null
+	@cmake --build --preset $(PRESET) -j $(JOBS)
 
 # Everything that needs no GPU: unit, conformance, engine and end-to-end tests of the release build,
 # the same code under ASan and UBSan, the threads under TSan, and the linters.
@@ -77,7 +81,7 @@ $(PYTHON): tests/requirements.txt
 	@touch $(PYTHON)
 
 install: build
-	cmake --install $(RELEASE) --prefix $(or $(PREFIX),/usr/local)
+	cmake --install build/$(PRESET) --prefix $(or $(PREFIX),/usr/local)
 
 clean:
 	rm -rf build
