@@ -1,0 +1,159 @@
+// linear and gate_up_silu for at most 16 rows of x in bfloat16: bound by reading W once (see
+// skinny_tile.cuh). All M share one order of sums, so a row has the same bits alone and in a batch.
+#include <algorithm>
+#include <type_traits>
+
+#include "backends/cuda/cuda_ops.h"
+#include "backends/cuda/cuda_weights.h"
+#include "backends/cuda/launch.h"
+#include "backends/cuda/skinny_tile.cuh"
+
+namespace deltaserve {
+namespace cuda {
+namespace {
+
+struct SkinnyParams {
+  const bf16* weight;  // [rows][K]
+  const bf16* x;       // [M][x_stride]
+  void* out;
+  int64_t rows;
+  int64_t K;
+  int64_t x_stride;
+  int64_t out_stride;
+  int32_t M;
+};
+
+template <int kRowTiles, int kTokenTiles>
+__device__ __forceinline__ void multiply(const SkinnyParams& params,
+                                         SkinnySums<kRowTiles, kTokenTiles>& sums) {
+  const int64_t first = int64_t{blockIdx.x} * kRowTiles * kSkinnyRows;
+  const int g = static_cast<int>(threadIdx.x) % kWarp / 4;
+  const bf16* rows[kRowTiles][2];
+#pragma unroll
+  for (int r = 0; r < kRowTiles; ++r) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      // Rows beyond the last read the last; their results are not stored.
+      const int64_t row = min(first + r * kSkinnyRows + half * 8 + g, params.rows - 1);
+      rows[r][half] = params.weight + row * params.K;
+    }
+  }
+  const bf16* x[kTokenTiles];
+#pragma unroll
+  for (int m = 0; m < kTokenTiles; ++m) {
+    const int token = m * kSkinnyTokens + g;
+    x[m] = token < params.M ? params.x + token * params.x_stride : nullptr;
+  }
+  skinny_products(rows, x, params.K, sums);
+}
+
+template <int kRowTiles, int kTokenTiles, typename Out>
+__global__ void __launch_bounds__(kSkinnyThreads, (kSkinnyBlocks<kRowTiles, kTokenTiles>))
+    skinny_linear_kernel(SkinnyParams params) {
+  using Sums = SkinnySums<kRowTiles, kTokenTiles>;
+  __shared__ Sums sums;
+  multiply(params, sums);
+  const int64_t first = int64_t{blockIdx.x} * kRowTiles * kSkinnyRows;
+  for (int e = static_cast<int>(threadIdx.x); e < Sums::kCount; e += kSkinnyThreads) {
+    const int64_t row = first + Sums::row(e);
+    const int token = Sums::token(e);
+    if (row < params.rows && token < params.M) {
+      static_cast<Out*>(params.out)[token * params.out_stride + row] = from_float<Out>(sums.sum(e));
+    }
+  }
+}
+
+// Rows of W in groups of 8 gate and 8 up: a tile's rows g and g + 8 are a pair.
+template <int kRowTiles, int kTokenTiles>
+__global__ void __launch_bounds__(kSkinnyThreads, (kSkinnyBlocks<kRowTiles, kTokenTiles>))
+    skinny_gate_up_kernel(SkinnyParams params, int64_t I) {
+  static_assert(kGateUpGroup * 2 == kSkinnyRows);
+  using Sums = SkinnySums<kRowTiles, kTokenTiles>;
+  __shared__ Sums sums;
+  multiply(params, sums);
+  const int64_t first = int64_t{blockIdx.x} * kRowTiles * kSkinnyRows;
+  for (int i = static_cast<int>(threadIdx.x); i < Sums::kCount / 2; i += kSkinnyThreads) {
+    const int e = i / 2 * 4 + i % 2;
+    const int64_t row = first + Sums::row(e);
+    const int64_t column = row / kSkinnyRows * kGateUpGroup + row % kGateUpGroup;
+    const int token = Sums::token(e);
+    if (column < I && token < params.M) {
+      static_cast<bf16*>(params.out)[token * params.out_stride + column] =
+          from_float<bf16>(silu(sums.sum(e)) * sums.sum(e + 2));
+    }
+  }
+}
+
+// From this many rows of W tiles of 32 rows fill the device and halve the reading of x.
+constexpr int64_t kManyRows = 8192;
+
+// Calls f with the row tiles and token tiles of a shape as constants.
+template <typename F>
+void with_tiles(int64_t M, int64_t rows, F&& f) {
+  using std::integral_constant;
+  if (M <= kSkinnyTokens) {
+    f(integral_constant<int, 1>{}, integral_constant<int, 1>{});
+  } else if (rows < kManyRows) {
+    f(integral_constant<int, 1>{}, integral_constant<int, 2>{});
+  } else {
+    f(integral_constant<int, 2>{}, integral_constant<int, 2>{});
+  }
+}
+
+LaunchShape shape_of(int64_t rows, int row_tiles) {
+  return {.grid = dim3(static_cast<unsigned>(ceil_div<int64_t>(rows, row_tiles * kSkinnyRows))),
+          .block = dim3(kSkinnyThreads)};
+}
+
+}  // namespace
+}  // namespace cuda
+
+bool serves_skinny(int64_t M, int64_t /*N*/, int64_t K) {
+  return M <= kMaxSkinnyRows && K % cuda::kSkinnyPiece == 0;
+}
+
+void launch_skinny_linear(CudaContext& context, const LinearArgs& args) {
+  const auto& weight = static_cast<const CudaLinear&>(*args.weight);
+  const cuda::SkinnyParams params{.weight = static_cast<const cuda::bf16*>(weight.values.data()),
+                                  .x = static_cast<const cuda::bf16*>(args.x),
+                                  .out = args.out,
+                                  .rows = weight.N,
+                                  .K = weight.K,
+                                  .x_stride = args.x_stride,
+                                  .out_stride = args.out_stride,
+                                  .M = static_cast<int32_t>(args.M)};
+  cuda::with_tiles(args.M, weight.N, [&](auto row_tiles, auto token_tiles) {
+    constexpr int kRowTiles = decltype(row_tiles)::value;
+    constexpr int kTokenTiles = decltype(token_tiles)::value;
+    const cuda::LaunchShape shape = cuda::shape_of(weight.N, kRowTiles);
+    if (args.out_float) {
+      cuda::launch(context, cuda::skinny_linear_kernel<kRowTiles, kTokenTiles, float>, shape,
+                   params);
+    } else {
+      cuda::launch(context, cuda::skinny_linear_kernel<kRowTiles, kTokenTiles, cuda::bf16>, shape,
+                   params);
+    }
+  });
+}
+
+void launch_skinny_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args) {
+  const auto& weight = static_cast<const CudaGateUp&>(*args.weight);
+  const int64_t rows =
+      cuda::ceil_div<int64_t>(weight.I, kGateUpGroup) * 2 * kGateUpGroup;  // padded
+  const cuda::SkinnyParams params{.weight = static_cast<const cuda::bf16*>(weight.values.data()),
+                                  .x = static_cast<const cuda::bf16*>(args.x),
+                                  .out = args.out,
+                                  .rows = rows,
+                                  .K = weight.K,
+                                  .x_stride = args.x_stride,
+                                  .out_stride = args.out_stride,
+                                  .M = static_cast<int32_t>(args.M)};
+  cuda::with_tiles(args.M, rows, [&](auto row_tiles, auto token_tiles) {
+    constexpr int kRowTiles = decltype(row_tiles)::value;
+    constexpr int kTokenTiles = decltype(token_tiles)::value;
+    cuda::launch(context, cuda::skinny_gate_up_kernel<kRowTiles, kTokenTiles>,
+                 cuda::shape_of(rows, kRowTiles), params, weight.I);
+  });
+}
+
+}  // namespace deltaserve
