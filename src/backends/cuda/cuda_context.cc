@@ -14,13 +14,6 @@ namespace {
 // Scratch grows in steps of this size, so that ops of similar needs share one allocation.
 constexpr size_t kScratchStep = size_t{1} << 20;
 
-// A stream that does not wait for the default one: nothing else of the process uses the device.
-cudaStream_t create_stream() {
-  cudaStream_t stream = nullptr;
-  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  return stream;
-}
-
 }  // namespace
 
 void check_cuda(cudaError_t error, std::source_location where) {
@@ -73,7 +66,7 @@ CudaMemory::~CudaMemory() {
 CudaContext::CudaContext(DType dtype, int32_t ordinal)
     : compute_dtype(dtype),
       device(describe_cuda_device(ordinal)),
-      stream(create_stream()),
+      stream(create_main_stream()),
       matmul_(std::make_unique<LtMatmul>(dtype, stream)) {}
 
 CudaContext::~CudaContext() {

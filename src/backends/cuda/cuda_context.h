@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "backends/cuda/side_stream.h"
 #include "ops/limits.h"
 #include "tensor/dtype.h"
 
@@ -67,6 +68,7 @@ class CudaContext {
   const DType compute_dtype;  // X: kF32 or kBF16
   const CudaDevice device;
   const cudaStream_t stream;
+  SideStream side;  // for an op that has work to do beside its main kernel
 
   // The largest step there will be; zeros until `reserve`.
   StepLimits limits;

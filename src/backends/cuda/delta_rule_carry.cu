@@ -373,28 +373,34 @@ __global__ void __launch_bounds__((Groups + 1) * kGroup, 1)
 
 template <int Groups>
 void launch_for(cudaStream_t stream, const CUtensorMap& qkv, const ChunkedRule& rule,
-                int32_t num_chunked) {
+                int32_t blocks) {
   constexpr size_t kShared = sizeof(Shared<Groups>);
   allow_shared(carry_state<Groups>, kShared);
-  const int32_t blocks = num_chunked * rule.num_v_heads * (2 / Groups);
   carry_state<Groups>
       <<<static_cast<unsigned>(blocks), (Groups + 1) * kGroup, kShared, stream>>>(qkv, rule);
   check_cuda(cudaGetLastError());
 }
 
+// A step of two warpgroups in one block takes 1.6 times that of one: what counts is how many rounds
+// the multiprocessors make.
+bool prefers_halves(int32_t streams, int32_t num_sms) {
+  return 5 * ceil_div(2 * streams, num_sms) <= 8 * ceil_div(streams, num_sms);
+}
+
 }  // namespace
+
+int32_t carry_blocks(const ChunkedRule& rule, int32_t num_chunked, int32_t num_sms) {
+  const int32_t streams = num_chunked * rule.num_v_heads;
+  return prefers_halves(streams, num_sms) ? 2 * streams : streams;
+}
 
 void launch_carry_state(cudaStream_t stream, const CUtensorMap& qkv, const ChunkedRule& rule,
                         int32_t num_chunked, int32_t num_sms) {
-  // A step of two warpgroups in one block takes 1.6 times that of one: what counts is how many
-  // rounds the multiprocessors make.
-  const int32_t streams = num_chunked * rule.num_v_heads;
-  const int32_t rounds_halves = ceil_div(2 * streams, num_sms);
-  const int32_t rounds_whole = ceil_div(streams, num_sms);
-  if (5 * rounds_halves <= 8 * rounds_whole) {
-    launch_for<1>(stream, qkv, rule, num_chunked);
+  const int32_t blocks = carry_blocks(rule, num_chunked, num_sms);
+  if (prefers_halves(num_chunked * rule.num_v_heads, num_sms)) {
+    launch_for<1>(stream, qkv, rule, blocks);
   } else {
-    launch_for<2>(stream, qkv, rule, num_chunked);
+    launch_for<2>(stream, qkv, rule, blocks);
   }
 }
 

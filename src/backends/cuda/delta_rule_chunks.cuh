@@ -153,4 +153,7 @@ void launch_solve_chunks(cudaStream_t stream, const CUtensorMap& qkv, const Chun
 void launch_carry_state(cudaStream_t stream, const CUtensorMap& qkv, const ChunkedRule& rule,
                         int32_t num_chunked, int32_t num_sms);
 
+// Blocks of the second kernel, of which a multiprocessor holds one at a time.
+int32_t carry_blocks(const ChunkedRule& rule, int32_t num_chunked, int32_t num_sms);
+
 }  // namespace deltaserve::cuda

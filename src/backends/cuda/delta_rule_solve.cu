@@ -368,9 +368,10 @@ __device__ __forceinline__ void store_factors(const HeadScratch& scratch, float*
   to[3 * kChunkSize + row] = decay(end);
 }
 
-// grid (chunks, Hk), block 128 threads for each of the Hv / Hk value heads.
+// grid (chunks, Hk), block 128 threads for each of the Hv / Hk value heads. Shared memory and
+// registers leave room for 4, 3, 2 or 1 blocks of 1, 2, 3 or 4 heads.
 template <int Heads>
-__global__ void __launch_bounds__(Heads* kGroup, Heads == 4 ? 1 : 2)
+__global__ void __launch_bounds__(Heads* kGroup, 5 - Heads)
     solve_chunks(const __grid_constant__ CUtensorMap qkv, const ChunkedRule rule) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ __align__(1024) char memory[];
