@@ -9,33 +9,6 @@
 
 namespace deltaserve {
 
-std::string case_name(const BackendCase& backend_case) {
-  return std::string(cpu_isa_name(backend_case.isa)) + "_" +
-         std::string(dtype_name(backend_case.x_dtype));
-}
-
-std::vector<BackendCase> all_cpu_cases() {
-  std::vector<BackendCase> cases;
-  for (const CpuIsa isa : kCpuIsas) {
-    for (const DType x_dtype : {DType::kF32, DType::kBF16}) {
-      const CpuOptions options{.compute_dtype = x_dtype, .threads = 1, .isa = isa};
-      if (make_cpu_backend(options).has_value()) {
-        cases.push_back({.x_dtype = x_dtype, .isa = isa});
-      }
-    }
-  }
-  return cases;
-}
-
-std::unique_ptr<Backend> make_case_backend(const BackendCase& backend_case) {
-  auto backend = make_cpu_backend({.compute_dtype = backend_case.x_dtype,
-                                   .threads = backend_case.threads,
-                                   .isa = backend_case.isa});
-  auto reserved = (*backend)->reserve({.max_tokens = 1024, .max_seqs = 64, .max_model_len = 8192});
-  EXPECT_TRUE(reserved.has_value());
-  return std::move(*backend);
-}
-
 DeviceTensor::DeviceTensor(Backend& backend, DType dtype, const std::vector<float>& values)
     : DeviceTensor(backend, dtype, values.size()) {
   if (dtype == DType::kF32) {

@@ -1,6 +1,7 @@
 // Helpers of the conformance suite: the backends to compare, buffers on a backend, packed batches
-// with shuffled blocks, random values and comparisons. A test is written once over Backend& and
-// runs for every backend that this machine can make.
+// with shuffled blocks, random values and comparisons. A test is written once over Backend& and is
+// compiled into a program a backend: test_ops (cpu_cases.cc) and test_ops_cuda
+// (cuda/cuda_cases.cc).
 #pragma once
 
 #include <cstdint>
@@ -16,15 +17,21 @@ namespace deltaserve {
 
 struct BackendCase {
   DType x_dtype = DType::kF32;
-  CpuIsa isa = CpuIsa::kPortable;
-  int32_t threads = 2;
+  CpuIsa isa = CpuIsa::kPortable;  // CPU only
+  int32_t threads = 2;             // CPU only
 };
 
 // "avx512_bfloat16": the parameter's name in test output.
 std::string case_name(const BackendCase& backend_case);
 
-// Every instruction set of this machine x {float32, bfloat16}.
-std::vector<BackendCase> all_cpu_cases();
+// Every variant of the program's backend on this machine x {float32, bfloat16}.
+std::vector<BackendCase> all_cases();
+// Those of them that promise a row the same bits in any batch and for any cut of a prompt.
+std::vector<BackendCase> bit_exact_cases();
+
+inline std::vector<BackendCase> all_cpu_cases() {
+  return all_cases();
+}
 
 std::unique_ptr<Backend> make_case_backend(const BackendCase& backend_case);
 

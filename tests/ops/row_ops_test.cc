@@ -15,14 +15,14 @@ class RowOps : public testing::TestWithParam<BackendCase> {
  protected:
   void SetUp() override {
     x_ = GetParam().x_dtype;
-    cpu_ = make_case_backend(GetParam());
+    backend_ = make_case_backend(GetParam());
     reference_ = make_reference_backend(x_);
     tolerance_ = x_tolerance(x_);
   }
 
   DType x_ = DType::kF32;
   double tolerance_ = 0.0;
-  std::unique_ptr<Backend> cpu_;
+  std::unique_ptr<Backend> backend_;
   std::unique_ptr<Backend> reference_;
 };
 
@@ -50,7 +50,7 @@ NormResult run_add_rms_norm(Backend& backend, int64_t T, int64_t H, bool with_de
 TEST_P(RowOps, AddRmsNorm) {
   for (const int64_t H : {64, 1024, 2560, 83}) {
     for (const bool with_delta : {false, true}) {
-      const NormResult actual = run_add_rms_norm(*cpu_, 9, H, with_delta);
+      const NormResult actual = run_add_rms_norm(*backend_, 9, H, with_delta);
       const NormResult expected = run_add_rms_norm(*reference_, 9, H, with_delta);
       expect_same_bits(actual.residual, expected.residual, "residual");
       expect_close(actual.out, expected.out, tolerance_, 1e-6, "out");
@@ -59,22 +59,22 @@ TEST_P(RowOps, AddRmsNorm) {
 }
 
 TEST_P(RowOps, AddRmsNormRowDoesNotDependOnTheBatch) {
-  const NormResult all = run_add_rms_norm(*cpu_, 33, 1024, true);
-  const NormResult one = run_add_rms_norm(*cpu_, 1, 1024, true);
+  const NormResult all = run_add_rms_norm(*backend_, 33, 1024, true);
+  const NormResult one = run_add_rms_norm(*backend_, 1, 1024, true);
   expect_same_bits(one.out, {all.out.begin(), all.out.begin() + 1024}, "row 0");
 }
 
 TEST_P(RowOps, AddRmsNormKeepsNan) {
   std::vector<float> values = random_values(256, 1);
   values[77] = std::numeric_limits<float>::quiet_NaN();
-  DeviceTensor residual(*cpu_, DType::kF32, values);
-  DeviceTensor weight(*cpu_, DType::kF32, random_values(256, 2));
-  DeviceTensor out(*cpu_, x_, 256);
-  cpu_->add_rms_norm({.T = 1,
-                      .H = 256,
-                      .residual = residual.floats(),
-                      .weight = weight.floats(),
-                      .out = out.data()});
+  DeviceTensor residual(*backend_, DType::kF32, values);
+  DeviceTensor weight(*backend_, DType::kF32, random_values(256, 2));
+  DeviceTensor out(*backend_, x_, 256);
+  backend_->add_rms_norm({.T = 1,
+                          .H = 256,
+                          .residual = residual.floats(),
+                          .weight = weight.floats(),
+                          .out = out.data()});
   for (const float value : out.values()) {
     EXPECT_TRUE(std::isnan(value));
   }
@@ -109,7 +109,7 @@ std::vector<float> run_gated_rms_norm(Backend& backend, const GatedNormShape& sh
 
 TEST_P(RowOps, GatedRmsNorm) {
   for (const GatedNormShape& shape : {GatedNormShape{5, 4, 32}, GatedNormShape{19, 16, 128}}) {
-    expect_close(run_gated_rms_norm(*cpu_, shape), run_gated_rms_norm(*reference_, shape),
+    expect_close(run_gated_rms_norm(*backend_, shape), run_gated_rms_norm(*reference_, shape),
                  tolerance_, 1e-6, "gated_rms_norm");
   }
 }
@@ -174,7 +174,7 @@ RopeResult run_qk_norm_rope(Backend& backend, const RopeShape& shape, int32_t to
 
 TEST_P(RowOps, QkNormRope) {
   for (const RopeShape& shape : {RopeShape{4, 2, 32, 8}, RopeShape{8, 2, 256, 64}}) {
-    const RopeResult actual = run_qk_norm_rope(*cpu_, shape, 11);
+    const RopeResult actual = run_qk_norm_rope(*backend_, shape, 11);
     const RopeResult expected = run_qk_norm_rope(*reference_, shape, 11);
     // Two products are subtracted: the error is that of their size, not of the difference.
     expect_close(actual.q, expected.q, tolerance_, 4e-6, "q and the gates between");
@@ -221,9 +221,9 @@ TEST_P(RowOps, CausalConv1d) {
   std::swap(sequences[0].slot, sequences[3].slot);
   for (const int64_t C : {256, 6144, 83}) {
     const auto state_values = random_values(static_cast<size_t>(5 * 3 * C), 7);
-    DeviceTensor state(*cpu_, DType::kF32, state_values);
+    DeviceTensor state(*backend_, DType::kF32, state_values);
     DeviceTensor reference_state(*reference_, DType::kF32, state_values);
-    const ConvResult actual = run_conv(*cpu_, sequences, C, state);
+    const ConvResult actual = run_conv(*backend_, sequences, C, state);
     const ConvResult expected = run_conv(*reference_, sequences, C, reference_state);
     expect_close(actual.out, expected.out, tolerance_, 2e-6, "out");
     expect_same_bits(actual.state, expected.state, "state");
@@ -242,19 +242,19 @@ TEST_P(RowOps, SiluIsAccurateAndKeepsNonFinite) {
   for (size_t c = 0; c < x.size(); ++c) {
     taps[c * 4 + 3] = 1.0F;
   }
-  const DeviceTensor in(*cpu_, x_, x);
-  const DeviceTensor weight(*cpu_, DType::kF32, taps);
-  const DeviceTensor state(*cpu_, DType::kF32, x.size() * 3);
-  const DeviceTensor out(*cpu_, x_, x.size());
-  const DeviceBatch batch(*cpu_, make_sequences({{0, 1}}, 1));
-  cpu_->causal_conv1d({.batch = batch.view(),
-                       .C = C,
-                       .x = in.data(),
-                       .x_stride = C,
-                       .weight = weight.floats(),
-                       .conv_state = state.floats(),
-                       .out = out.data(),
-                       .out_stride = C});
+  const DeviceTensor in(*backend_, x_, x);
+  const DeviceTensor weight(*backend_, DType::kF32, taps);
+  const DeviceTensor state(*backend_, DType::kF32, x.size() * 3);
+  const DeviceTensor out(*backend_, x_, x.size());
+  const DeviceBatch batch(*backend_, make_sequences({{0, 1}}, 1));
+  backend_->causal_conv1d({.batch = batch.view(),
+                           .C = C,
+                           .x = in.data(),
+                           .x_stride = C,
+                           .weight = weight.floats(),
+                           .conv_state = state.floats(),
+                           .out = out.data(),
+                           .out_stride = C});
   const std::vector<float> actual = out.values();
   EXPECT_TRUE(std::isnan(actual[0]));
   EXPECT_EQ(actual[1], std::numeric_limits<float>::infinity());
@@ -273,13 +273,13 @@ TEST_P(RowOps, SiluIsAccurateAndKeepsNonFinite) {
 TEST_P(RowOps, CausalConv1dSameBitsForAnyCut) {
   constexpr int64_t kC = 320;
   constexpr int32_t kTokens = 50;
-  DeviceTensor state(*cpu_, DType::kF32, 3 * kC);
-  const auto whole = run_conv(*cpu_, make_sequences({{0, kTokens}}, 1), kC, state).out;
+  DeviceTensor state(*backend_, DType::kF32, 3 * kC);
+  const auto whole = run_conv(*backend_, make_sequences({{0, kTokens}}, 1), kC, state).out;
   for (const int32_t cut : {1, 2, 3, 16, 33, 49}) {
-    DeviceTensor cut_state(*cpu_, DType::kF32, 3 * kC);
-    auto parts = run_conv(*cpu_, make_sequences({{0, cut}}, 1), kC, cut_state).out;
+    DeviceTensor cut_state(*backend_, DType::kF32, 3 * kC);
+    auto parts = run_conv(*backend_, make_sequences({{0, cut}}, 1), kC, cut_state).out;
     for (int32_t t = cut; t < kTokens; ++t) {
-      const auto one = run_conv(*cpu_, make_sequences({{t, 1}}, 1), kC, cut_state).out;
+      const auto one = run_conv(*backend_, make_sequences({{t, 1}}, 1), kC, cut_state).out;
       parts.insert(parts.end(), one.begin(), one.end());
     }
     expect_same_bits(parts, whole, "cut at " + std::to_string(cut));
@@ -316,7 +316,7 @@ TEST_P(RowOps, MoeTopk) {
       logits[static_cast<size_t>(e)] = 1.0F;  // row 0: all equal, the lowest ids win
     }
     for (const bool renormalize : {true, false}) {
-      const TopkResult actual = run_topk(*cpu_, logits, E, K, renormalize);
+      const TopkResult actual = run_topk(*backend_, logits, E, K, renormalize);
       const TopkResult expected = run_topk(*reference_, logits, E, K, renormalize);
       EXPECT_EQ(actual.ids, expected.ids);
       expect_close(actual.weights, expected.weights, 1e-5, 0.0, "weights");
@@ -328,14 +328,14 @@ TEST_P(RowOps, MoeTopk) {
 
 TEST_P(RowOps, MoeTopkOfNanGivesNanWeightsAndValidIds) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  const TopkResult result = run_topk(*cpu_, std::vector<float>(64, nan), 64, 8, true);
+  const TopkResult result = run_topk(*backend_, std::vector<float>(64, nan), 64, 8, true);
   for (size_t i = 0; i < 8; ++i) {
     EXPECT_EQ(result.ids[i], static_cast<int32_t>(i));
     EXPECT_TRUE(std::isnan(result.weights[i]));
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, RowOps, testing::ValuesIn(all_cpu_cases()),
+INSTANTIATE_TEST_SUITE_P(All, RowOps, testing::ValuesIn(all_cases()),
                          [](const auto& test) { return case_name(test.param); });
 
 }  // namespace

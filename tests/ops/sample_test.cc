@@ -1,4 +1,4 @@
-// Sampling: the CPU backend draws exactly what the reference draws, and the reference draws what
+// Sampling: every backend draws exactly what the reference draws, and the reference draws what
 // the definition says: checked by hand-made cases and by statistics.
 #include <gtest/gtest.h>
 
@@ -94,14 +94,14 @@ TEST(SamplingWeight, IsTheExponential) {
 class Sample : public testing::TestWithParam<BackendCase> {
  protected:
   void SetUp() override {
-    cpu_ = make_case_backend(GetParam());
+    backend_ = make_case_backend(GetParam());
     reference_ = make_reference_backend(GetParam().x_dtype);
   }
 
   // Both backends give the same tokens; returns them.
   std::vector<SampledToken> sample_both(const std::vector<float>& logits, int64_t V,
                                         const std::vector<SamplingRow>& rows, int64_t stride = 0) {
-    const auto actual = sample(*cpu_, logits, V, rows, stride);
+    const auto actual = sample(*backend_, logits, V, rows, stride);
     const auto expected = sample(*reference_, logits, V, rows, stride);
     for (size_t b = 0; b < rows.size(); ++b) {
       EXPECT_EQ(actual[b].token, expected[b].token) << "row " << b;
@@ -116,7 +116,7 @@ class Sample : public testing::TestWithParam<BackendCase> {
     return expected;
   }
 
-  std::unique_ptr<Backend> cpu_;
+  std::unique_ptr<Backend> backend_;
   std::unique_ptr<Backend> reference_;
 };
 
@@ -316,7 +316,7 @@ TEST_P(Sample, DrawsFollowTheProbabilities) {
     }
     const double total = std::accumulate(p.begin(), p.end(), 0.0);
     std::vector<double> counts(logits.size(), 0.0);
-    for (const int32_t token : draws(*cpu_, logits, test.row, kDraws)) {
+    for (const int32_t token : draws(*backend_, logits, test.row, kDraws)) {
       counts[static_cast<size_t>(token)] += 1.0;
     }
     double chi2 = 0.0;
@@ -337,12 +337,12 @@ TEST_P(Sample, DependsOnSeedAndPositionOnly) {
   std::vector<float> batch = random_values(2 * 3000, 5);
   batch.insert(batch.end(), logits.begin(), logits.end());
   const SamplingRow row{.seed = 42, .position = 7};
-  const int32_t alone = sample(*cpu_, logits, 3000, {row})[0].token;
-  EXPECT_EQ(sample(*cpu_, logits, 3000, {row})[0].token, alone);
-  EXPECT_EQ(sample(*cpu_, batch, 3000, {{.top_k = 5}, {.seed = 1}, row})[2].token, alone);
+  const int32_t alone = sample(*backend_, logits, 3000, {row})[0].token;
+  EXPECT_EQ(sample(*backend_, logits, 3000, {row})[0].token, alone);
+  EXPECT_EQ(sample(*backend_, batch, 3000, {{.top_k = 5}, {.seed = 1}, row})[2].token, alone);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, Sample, testing::ValuesIn(all_cpu_cases()),
+INSTANTIATE_TEST_SUITE_P(All, Sample, testing::ValuesIn(all_cases()),
                          [](const auto& test) { return case_name(test.param); });
 
 }  // namespace

@@ -1,0 +1,36 @@
+// The cases of test_ops_cuda: the CUDA backend in both compute dtypes. Needs a device to run.
+#include <gtest/gtest.h>
+
+#include "backends/cuda/cuda_backend.h"
+#include "conformance.h"
+
+extern "C" const deltaserve::CudaPlugin* deltaserve_cuda_plugin();
+
+namespace deltaserve {
+
+std::string case_name(const BackendCase& backend_case) {
+  return std::string(dtype_name(backend_case.x_dtype));
+}
+
+std::vector<BackendCase> all_cases() {
+  return {{.x_dtype = DType::kF32}, {.x_dtype = DType::kBF16}};
+}
+
+// Matrices and attention choose a kernel by the number of rows.
+std::vector<BackendCase> bit_exact_cases() {
+  return {};
+}
+
+std::unique_ptr<Backend> make_case_backend(const BackendCase& backend_case) {
+  auto backend = deltaserve_cuda_plugin()->make({.compute_dtype = backend_case.x_dtype});
+  if (!backend) {
+    throw std::runtime_error(backend.error().message);
+  }
+  auto reserved = (*backend)->reserve({.max_tokens = 1024, .max_seqs = 64, .max_model_len = 8192});
+  EXPECT_TRUE(reserved.has_value());
+  return std::move(*backend);
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AttentionBits);
+
+}  // namespace deltaserve
