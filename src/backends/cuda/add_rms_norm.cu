@@ -1,5 +1,6 @@
 // add_rms_norm: one block a row. A row's sum of squares is added in the same order whatever else is
-// in the batch; the second pass reads the row from the first level cache.
+// in the batch. A row of the usual width stays in registers: residual, delta and weight are all
+// asked for before the first of them is needed, which is what a decode step of few rows waits for.
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/launch.h"
@@ -10,71 +11,111 @@ namespace {
 
 constexpr int kThreads = 512;
 constexpr int kVector = 4;
+constexpr int kMaxVectors = 4;  // of a thread: rows of up to 8,192
 
-// Rows whose width is a multiple of kVector begin on 16-byte borders.
-template <typename X, bool Vectors>
-__global__ void __launch_bounds__(kThreads)
-    add_rms_norm_rows(float* residual, const float* delta, const float* weight, X* out, int64_t H,
-                      float eps) {
-  constexpr int N = Vectors ? kVector : 1;
+struct NormRows {
+  float* residual;      // [T, H]
+  const float* delta;   // [T, H] or null
+  const float* weight;  // [H]
+  int64_t H;
+  float eps;
+};
+
+__device__ __forceinline__ float row_scale(float sum, float* partial, const NormRows& rows) {
+  return 1.0F / sqrtf(block_sum(sum, partial) / static_cast<float>(rows.H) + rows.eps);
+}
+
+// H is a multiple of kVector and at most Vectors * kVector * kThreads.
+template <typename X, int Vectors>
+__global__ void __launch_bounds__(kThreads) norm_in_registers(NormRows rows, X* out) {
   __shared__ float partial[kWarp];
-  const int64_t row = blockIdx.x * H;
+  const int64_t row = blockIdx.x * rows.H;
+  float values[Vectors][kVector] = {};
+  float added[Vectors][kVector] = {};
+  float factors[Vectors][kVector] = {};
+#pragma unroll
+  for (int v = 0; v < Vectors; ++v) {
+    const int64_t i = (int64_t{v} * kThreads + threadIdx.x) * kVector;
+    if (i < rows.H) {
+      load(rows.residual + row + i, values[v]);
+      if (rows.delta != nullptr) {
+        load(rows.delta + row + i, added[v]);
+      }
+      load(rows.weight + i, factors[v]);
+    }
+  }
   float sum = 0.0F;
-  for (int64_t i = int64_t{threadIdx.x} * N; i < H; i += kThreads * N) {
-    if constexpr (Vectors) {
-      float values[N];
-      load(residual + row + i, values);
-      if (delta != nullptr) {
-        float added[N];
-        load(delta + row + i, added);
 #pragma unroll
-        for (int j = 0; j < N; ++j) {
-          values[j] += added[j];
-        }
-        store(residual + row + i, values);
-      }
+  for (int v = 0; v < Vectors; ++v) {
 #pragma unroll
-      for (int j = 0; j < N; ++j) {
-        sum += values[j] * values[j];
-      }
-    } else {
-      float value = residual[row + i];
-      if (delta != nullptr) {
-        value += delta[row + i];
-        residual[row + i] = value;
-      }
-      sum += value * value;
+    for (int j = 0; j < kVector; ++j) {
+      values[v][j] += added[v][j];
+      sum += values[v][j] * values[v][j];
     }
   }
-  const float scale = 1.0F / sqrtf(block_sum(sum, partial) / static_cast<float>(H) + eps);
-  for (int64_t i = int64_t{threadIdx.x} * N; i < H; i += kThreads * N) {
-    if constexpr (Vectors) {
-      float values[N];
-      float factors[N];
-      load(residual + row + i, values);
-      load(weight + i, factors);
+  const float scale = row_scale(sum, partial, rows);
 #pragma unroll
-      for (int j = 0; j < N; ++j) {
-        values[j] *= scale * (1.0F + factors[j]);
+  for (int v = 0; v < Vectors; ++v) {
+    const int64_t i = (int64_t{v} * kThreads + threadIdx.x) * kVector;
+    if (i < rows.H) {
+      if (rows.delta != nullptr) {
+        store(rows.residual + row + i, values[v]);
       }
-      store(out + row + i, values);
-    } else {
-      out[row + i] = from_float<X>(residual[row + i] * scale * (1.0F + weight[i]));
+#pragma unroll
+      for (int j = 0; j < kVector; ++j) {
+        values[v][j] *= scale * (1.0F + factors[v][j]);
+      }
+      store(out + row + i, values[v]);
     }
   }
+}
+
+// Any H: the second pass reads the row again.
+template <typename X>
+__global__ void __launch_bounds__(kThreads) norm_in_two_passes(NormRows rows, X* out) {
+  __shared__ float partial[kWarp];
+  float* residual = rows.residual + blockIdx.x * rows.H;
+  float sum = 0.0F;
+  for (int64_t i = threadIdx.x; i < rows.H; i += kThreads) {
+    float value = residual[i];
+    if (rows.delta != nullptr) {
+      value += rows.delta[blockIdx.x * rows.H + i];
+      residual[i] = value;
+    }
+    sum += value * value;
+  }
+  const float scale = row_scale(sum, partial, rows);
+  for (int64_t i = threadIdx.x; i < rows.H; i += kThreads) {
+    out[blockIdx.x * rows.H + i] = from_float<X>(residual[i] * scale * (1.0F + rows.weight[i]));
+  }
+}
+
+template <typename X>
+using NormKernel = void (*)(NormRows, X*);
+
+template <typename X>
+NormKernel<X> choose_kernel(int64_t H) {
+  constexpr int64_t kStep = int64_t{kThreads} * kVector;
+  static constexpr NormKernel<X> kKernels[kMaxVectors] = {
+      norm_in_registers<X, 1>, norm_in_registers<X, 2>, norm_in_registers<X, 3>,
+      norm_in_registers<X, 4>};
+  const int64_t vectors = ceil_div(H, kStep);
+  return H % kVector == 0 && vectors <= kMaxVectors ? kKernels[vectors - 1] : norm_in_two_passes<X>;
 }
 
 }  // namespace
 }  // namespace cuda
 
 void launch_add_rms_norm(CudaContext& context, const AddRmsNormArgs& args) {
+  const cuda::NormRows rows = {.residual = args.residual,
+                               .delta = args.delta,
+                               .weight = args.weight,
+                               .H = args.H,
+                               .eps = args.eps};
   cuda::with_x(context.compute_dtype, [&]<typename X>(X*) {
-    auto* kernel = args.H % cuda::kVector == 0 ? cuda::add_rms_norm_rows<X, true>
-                                               : cuda::add_rms_norm_rows<X, false>;
-    cuda::launch(context, kernel,
-                 {.grid = dim3(static_cast<unsigned>(args.T)), .block = dim3(cuda::kThreads)},
-                 args.residual, args.delta, args.weight, static_cast<X*>(args.out), args.H,
-                 args.eps);
+    cuda::launch(context, cuda::choose_kernel<X>(args.H),
+                 {.grid = dim3(static_cast<unsigned>(args.T)), .block = dim3(cuda::kThreads)}, rows,
+                 static_cast<X*>(args.out));
   });
 }
 
