@@ -1,0 +1,39 @@
+// Attention, experts and skinny matrix products on CUDA: checked against float64 on odd shapes, in
+// both dtypes, then timed beside their floors.
+//   bench_gpu_kernels check|time [attention|experts|skinny]
+#include <cstdio>
+#include <string>
+
+#include "kernel_case.h"
+
+using namespace deltaserve;
+
+int main(int argc, char** argv) {
+  const std::string mode = argc > 1 ? argv[1] : "check";
+  const std::string only = argc > 2 ? argv[2] : "";
+  if (mode != "check" && mode != "time") {
+    std::fprintf(stderr, "usage: bench_gpu_kernels check|time [attention|experts|skinny]\n");
+    return 2;
+  }
+  const auto wanted = [&](const char* name) { return only.empty() || only == name; };
+  try {
+    CudaContext bf16(DType::kBF16, 0);
+    if (mode == "time") {
+      if (wanted("skinny")) bench::time_skinny(bf16);
+      if (wanted("attention")) bench::time_attention(bf16);
+      if (wanted("experts")) bench::time_experts(bf16);
+      return 0;
+    }
+    CudaContext f32(DType::kF32, 0);
+    if (wanted("skinny")) bench::check_skinny(bf16);
+    if (wanted("attention")) bench::check_attention(f32);
+    if (wanted("attention")) bench::check_attention(bf16);
+    if (wanted("experts")) bench::check_experts(f32);
+    if (wanted("experts")) bench::check_experts(bf16);
+  } catch (const std::exception& error) {
+    std::printf("FAILED: %s\n", error.what());
+    return 1;
+  }
+  std::printf("%d failures\n", bench::failures());
+  return bench::failures() == 0 ? 0 : 1;
+}
