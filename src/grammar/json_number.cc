@@ -199,7 +199,7 @@ ExprId limited_number(ExprPool& pool, const NumberLimits& limits, bool integer) 
   return pool.both(parts);
 }
 
-// A machine whose states are remainders: reading a digit takes r to (10 r + digit) mod divisor.
+// Machines whose states are remainders: reading a digit takes r to (10 r + digit) mod divisor.
 ExprId integer_multiple(ExprPool& pool, int64_t divisor) {
   std::vector<uint32_t> rules(static_cast<size_t>(divisor));
   for (size_t r = 0; r < rules.size(); ++r) rules[r] = pool.new_regular_rule(r == 0);
@@ -220,6 +220,53 @@ ExprId integer_multiple(ExprPool& pool, int64_t divisor) {
   std::vector<ExprId> choices = step(0, '1');
   choices.push_back(pool.literal("0"));
   return pool.concat(pool.optional(pool.literal("-")), pool.alt(choices));
+}
+
+// Digits behind the point are read in layers, one a place; those that are left out are zeros.
+ExprId decimal_multiple(ExprPool& pool, int64_t divisor, int32_t places) {
+  const auto size = static_cast<size_t>(divisor);
+  // What may follow when `left` of the places are not read yet, by remainder.
+  std::vector<ExprId> after;
+  int64_t scale = 1;  // 10^left
+  for (int32_t left = 0; left < places; ++left, scale *= 10) {
+    std::vector<ExprId> here;
+    for (int64_t r = 0; r < divisor; ++r) {
+      std::vector<ExprId> choices;
+      for (int digit = 0; digit <= 9 && left > 0; ++digit) {
+        const auto next = static_cast<size_t>((r * 10 + digit) % divisor);
+        const auto byte = static_cast<uint8_t>('0' + digit);
+        choices.push_back(pool.concat(pool.bytes(ByteSet::of(byte)), after[next]));
+      }
+      if (r * scale % divisor == 0) choices.push_back(ExprPool::kEmpty);
+      here.push_back(pool.alt(choices));
+    }
+    after = std::move(here);
+  }
+  std::vector<uint32_t> rules;  // before the point
+  for (int64_t r = 0; r < divisor; ++r) {
+    rules.push_back(pool.new_regular_rule(r * scale % divisor == 0));
+  }
+  const auto digits = [&](int64_t r, int first, const auto& follow) {
+    std::vector<ExprId> choices;
+    for (int digit = first; digit <= 9; ++digit) {
+      const auto byte = static_cast<uint8_t>('0' + digit);
+      const auto next = static_cast<size_t>((r * 10 + digit) % divisor);
+      choices.push_back(pool.concat(pool.bytes(ByteSet::of(byte)), follow(next)));
+    }
+    return pool.alt(choices);
+  };
+  const auto fraction = [&](size_t next) { return after[next]; };
+  const auto whole = [&](size_t next) { return pool.call(rules[next]); };
+  std::vector<ExprId> points;
+  for (size_t r = 0; r < size; ++r) {
+    const auto remainder = static_cast<int64_t>(r);
+    points.push_back(pool.concat(pool.literal("."), digits(remainder, 0, fraction)));
+    std::vector<ExprId> choices = {digits(remainder, 0, whole), points[r]};
+    if (remainder * scale % divisor == 0) choices.push_back(ExprPool::kEmpty);
+    pool.define(rules[r], pool.alt(choices));
+  }
+  const ExprId zero = pool.concat(pool.literal("0"), pool.optional(points[0]));
+  return pool.concat(pool.optional(pool.literal("-")), pool.alt(zero, digits(0, 1, whole)));
 }
 
 ExprId number_with_places(ExprPool& pool, int32_t places) {

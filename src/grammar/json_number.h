@@ -33,10 +33,12 @@ struct NumberLimits {
 // Without exponents. `integer`: without a fraction as well. kNothing if there is no such number.
 ExprId limited_number(ExprPool& pool, const NumberLimits& limits, bool integer);
 
-// Integers that `divisor` (1 to kMaxDivisor) divides; numbers with at most `places` digits behind
-// the point, which are the multiples of 10^-places.
+// Integers that `divisor` (1 to kMaxDivisor) divides; multiples of divisor / 10^places, where
+// divisor * places is limited like that; numbers with at most `places` digits behind the point,
+// which are the multiples of 10^-places.
 inline constexpr int64_t kMaxDivisor = 10'000;
 ExprId integer_multiple(ExprPool& pool, int64_t divisor);
+ExprId decimal_multiple(ExprPool& pool, int64_t divisor, int32_t places);
 ExprId number_with_places(ExprPool& pool, int32_t places);
 
 }  // namespace deltaserve

@@ -29,6 +29,7 @@ SchemaCompiler::SchemaCompiler(ExprPool& pool, JsonText& json, const json::Value
     : pool_(pool),
       json_(json),
       root_(root),
+      resources_(root),
       limits_(limits),
       deadline_(std::chrono::steady_clock::now() + limits.max_time) {}
 

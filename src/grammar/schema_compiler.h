@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "grammar/json_schema.h"
+#include "grammar/schema_resources.h"
 
 namespace deltaserve {
 
@@ -61,7 +62,6 @@ class SchemaCompiler {
 
   // schema_refs.cc
   std::optional<Part> resolve(const Part& part, std::string_view reference);
-  const json::Value* find_anchor(const json::Value& value, std::string_view name) const;
 
   // schema_keywords.cc: unknown and unsupported keywords, types of keywords.
   bool check_keywords(const Part& part);
@@ -96,10 +96,11 @@ class SchemaCompiler {
     ExprId member = ExprPool::kNothing;
   };
   std::vector<Property> property_names(const Conjunction& all);
-  std::vector<Property> properties(const Conjunction& all);
+  std::vector<Property> properties(const Conjunction& all, ExprId names);
   Conjunction property_schemas(const Conjunction& all, std::string_view name);
-  ExprId extra_members(const Conjunction& all, const std::vector<Property>& named);
-  ExprId extra_key(const Conjunction& all, const std::vector<Property>& named);
+  ExprId extra_members(const Conjunction& all, const std::vector<Property>& named, ExprId names);
+  ExprId extra_key(const std::vector<Property>& named, ExprId names);
+  ExprId key_names(const Conjunction& all);
   bool pattern_matches(std::string_view pattern, std::string_view name, const std::string& path);
   ExprId key_pattern(std::string_view pattern, const std::string& path);
   ExprId members_in_order(const std::vector<Property>& named, ExprId extra, int32_t min,
@@ -108,6 +109,7 @@ class SchemaCompiler {
   ExprPool& pool_;
   JsonText& json_;
   const json::Value& root_;
+  SchemaResources resources_;
   SchemaLimits limits_;
   std::chrono::steady_clock::time_point deadline_;
   std::map<std::vector<const json::Value*>, ExprId> known_;

@@ -94,40 +94,47 @@ std::vector<SchemaCompiler::Property> SchemaCompiler::property_names(const Conju
   return result;
 }
 
-std::vector<SchemaCompiler::Property> SchemaCompiler::properties(const Conjunction& all) {
+std::vector<SchemaCompiler::Property> SchemaCompiler::properties(const Conjunction& all,
+                                                                 ExprId names) {
   std::vector<Property> result = property_names(all);
   for (Property& property : result) {
     std::string quoted;
     json::append_quoted(property.name, quoted);
+    if (!pool_.matches(names, quoted)) continue;
     property.member =
         json_.member(pool_.literal(quoted), compile(property_schemas(all, property.name)));
   }
   return result;
 }
 
-// Keys that are not named and satisfy propertyNames, without quotation marks.
-ExprId SchemaCompiler::extra_key(const Conjunction& all, const std::vector<Property>& named) {
-  const ExprId any = pool_.repeat(json_.character(CharSet::all()), 0, ExprPool::kUnbounded);
-  std::vector<ExprId> parts = {any};
+// Keys that satisfy propertyNames, with quotation marks.
+ExprId SchemaCompiler::key_names(const Conjunction& all) {
+  static const json::Value string_schema = json::Object{{"type", "string"}};
+  std::vector<ExprId> parts = {
+      json_.quoted(pool_.repeat(json_.character(CharSet::all()), 0, ExprPool::kUnbounded))};
+  for (const Part& part : all.parts) {
+    if (find(part, "propertyNames") == nullptr) continue;
+    const Part names = member(part, "propertyNames");
+    parts.push_back(compile({{names, {&string_schema, names.path}}, {}}));
+  }
+  return error_ ? ExprPool::kNothing : pool_.both(parts);
+}
+
+// Of these the keys that are not named.
+ExprId SchemaCompiler::extra_key(const std::vector<Property>& named, ExprId names) {
   std::vector<ExprId> taken;
   for (const Property& property : named) {
     std::string quoted;
     json::append_quoted(property.name, quoted);
-    taken.push_back(pool_.literal(std::string_view(quoted).substr(1, quoted.size() - 2)));
+    taken.push_back(pool_.literal(quoted));
   }
-  if (!taken.empty()) parts.push_back(pool_.negate(pool_.alt(taken)));
-  for (const Part& part : all.parts) {
-    if (find(part, "propertyNames") == nullptr) continue;
-    Conjunction names;
-    if (!flatten(member(part, "propertyNames"), names)) return ExprPool::kNothing;
-    parts.push_back(string_content(names));
-  }
-  return pool_.both(parts);
+  return taken.empty() ? names : pool_.both(names, pool_.negate(pool_.alt(taken)));
 }
 
 // One member beyond the named ones. Where nothing is said about other keys, an object that names
 // its properties has none, as strict mode wants it.
-ExprId SchemaCompiler::extra_members(const Conjunction& all, const std::vector<Property>& named) {
+ExprId SchemaCompiler::extra_members(const Conjunction& all, const std::vector<Property>& named,
+                                     ExprId names) {
   std::vector<std::string> patterns;
   bool says_additional = false;
   for (const Part& part : all.parts) {
@@ -142,14 +149,14 @@ ExprId SchemaCompiler::extra_members(const Conjunction& all, const std::vector<P
     return refuse(all.parts.front().path,
                   fmt::format("more than {} patterns of properties.", kMaxPatterns));
   }
-  const ExprId any_key = extra_key(all, named);
+  const ExprId any_key = extra_key(named, names);
   std::vector<ExprId> choices;
   for (uint32_t matched = 0; matched < 1U << patterns.size(); ++matched) {
     if (matched == 0 && !says_additional && (!named.empty() || !patterns.empty())) continue;
     std::vector<ExprId> keys = {any_key};
     Conjunction schemas;
     for (size_t i = 0; i < patterns.size(); ++i) {
-      const ExprId pattern = key_pattern(patterns[i], all.parts.front().path);
+      const ExprId pattern = json_.quoted(key_pattern(patterns[i], all.parts.front().path));
       keys.push_back((matched >> i & 1U) != 0 ? pattern : pool_.negate(pattern));
     }
     const ExprId key = pool_.both(keys);
@@ -169,14 +176,15 @@ ExprId SchemaCompiler::extra_members(const Conjunction& all, const std::vector<P
         schemas.parts.push_back({other, part.path + ".additionalProperties"});
       }
     }
-    choices.push_back(json_.member(json_.quoted(key), compile(std::move(schemas))));
+    choices.push_back(json_.member(key, compile(std::move(schemas))));
   }
   return pool_.alt(choices);
 }
 
 ExprId SchemaCompiler::compile_object(const Conjunction& all) {
-  std::vector<Property> named = properties(all);
-  const ExprId extra = extra_members(all, named);
+  const ExprId names = key_names(all);
+  std::vector<Property> named = properties(all, names);
+  const ExprId extra = extra_members(all, named, names);
   const auto impossible = [](const Property& property) {
     return property.member == ExprPool::kNothing;
   };

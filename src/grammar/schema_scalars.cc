@@ -18,6 +18,17 @@ Decimal decimal_of(const json::Value& value) {
   return Decimal::of(value.get_double());
 }
 
+// The digits of a positive decimal as one number, if that times the places is small enough.
+std::optional<int64_t> divisor_of(const Decimal& decimal) {
+  const std::string digits = decimal.whole + decimal.fraction;
+  if (decimal.negative || decimal.zero() || decimal.fraction.empty() || digits.size() > 6) {
+    return std::nullopt;
+  }
+  const int64_t divisor = std::stoll(digits);
+  const auto places = static_cast<int64_t>(decimal.fraction.size());
+  return divisor * places <= kMaxDivisor ? std::optional(divisor) : std::nullopt;
+}
+
 }  // namespace
 
 ExprId SchemaCompiler::string_content(const Conjunction& all, const ArgumentText* text) {
@@ -101,8 +112,14 @@ std::optional<ExprId> SchemaCompiler::multiple_of(const Part& part, bool integer
   if (power_of_ten) {
     return number_with_places(pool_, integer ? 0 : static_cast<int32_t>(decimal.fraction.size()));
   }
-  refuse(part.path, fmt::format("'multipleOf' must be a whole number up to {} or a power of ten "
-                                "below 1.",
+  if (const std::optional<int64_t> divisor = divisor_of(decimal)) {
+    const auto places = static_cast<int32_t>(decimal.fraction.size());
+    const ExprId multiples = decimal_multiple(pool_, *divisor, places);
+    return integer ? pool_.both(json_.integer(), multiples) : multiples;
+  }
+  refuse(part.path, fmt::format("'multipleOf' must be a whole number up to {0}, a power of ten "
+                                "below 1, or have few digits: they and their number behind the "
+                                "point may make up to {0} states.",
                                 kMaxDivisor));
   return std::nullopt;
 }

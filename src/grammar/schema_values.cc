@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "grammar/schema_compiler.h"
 
@@ -17,6 +18,20 @@ bool equal(const json::Value& a, const json::Value& b) {
     return a == b || a.to_number<double>() == b.to_number<double>();
   }
   return a == b;
+}
+
+// The ways to write a value that is no object or array: a whole number is written without a point
+// too, whichever way the schema has it.
+std::vector<std::string> scalar_texts(const json::Value& value) {
+  if (!value.is_double()) {
+    return {json::serialize(value)};
+  }
+  const double number = value.get_double();
+  std::vector<std::string> texts = {json::python_float(number)};
+  if (number == std::floor(number) && std::abs(number) < 0x1p53) {
+    texts.push_back(fmt::format("{:.0f}", number));
+  }
+  return texts;
 }
 
 // Whether a keyword limits values by anything but their type.
@@ -77,10 +92,14 @@ std::optional<ExprId> SchemaCompiler::compile_values(const Conjunction& all, uin
       return refuse(limited->path,
                     "objects and arrays in 'enum' beside other limits are not supported.");
     }
-    const uint32_t type = value.is_object() ? kObject : kArray;
-    const bool fits =
-        structured ? (types & type) != 0 : !check || pool_.matches(rest, json::serialize(value));
-    if (fits) choices.push_back(value_text(value));
+    if (structured) {
+      const uint32_t type = value.is_object() ? kObject : kArray;
+      if ((types & type) != 0) choices.push_back(value_text(value));
+      continue;
+    }
+    for (const std::string& text : scalar_texts(value)) {
+      if (!check || pool_.matches(rest, text)) choices.push_back(pool_.literal(text));
+    }
   }
   return pool_.alt(choices);
 }
@@ -106,7 +125,9 @@ ExprId SchemaCompiler::value_text(const json::Value& value) {
     }
     return json_.bracketed('[', items, ']');
   }
-  return pool_.literal(json::serialize(value));
+  std::vector<ExprId> texts;
+  for (const std::string& text : scalar_texts(value)) texts.push_back(pool_.literal(text));
+  return pool_.alt(texts);
 }
 
 }  // namespace deltaserve

@@ -68,9 +68,61 @@ TEST(GrammarJsonSchema, Formats) {
   EXPECT_TRUE(accepts(schema(R"({"type":"string","format":"date-time"})"),
                       R"("2026-11-29T23:59:59.25+01:00")"));
   EXPECT_FALSE(accepts(schema(R"({"type":"string","format":"date"})"), R"("2026-02-30")"));
-  EXPECT_TRUE(accepts(schema(R"({"type":"string","format":"ipv6"})"), R"("fe80::1")"));
+  EXPECT_TRUE(accepts(schema(R"({"type":"string","format":"date"})"), R"("2024-02-29")"));
+  EXPECT_FALSE(accepts(schema(R"({"type":"string","format":"date"})"), R"("1900-02-29")"));
+  for (const char* text : {R"("fe80::1")", R"("1::2:3")", R"("::ffff:10.0.0.1")", R"("::")"}) {
+    EXPECT_TRUE(accepts(schema(R"({"type":"string","format":"ipv6"})"), text)) << text;
+  }
+  EXPECT_FALSE(accepts(schema(R"({"type":"string","format":"ipv6"})"), R"("1::2::3")"));
+  EXPECT_TRUE(accepts(schema(R"({"type":"string","format":"uri"})"), R"("mailto:a@b.org")"));
+  EXPECT_FALSE(accepts(schema(R"({"type":"string","format":"uri"})"), R"("//b.org/x")"));
   EXPECT_TRUE(accepts(schema(R"({"type":"string","format":"email"})"), R"("a.b+c@x-y.org")"));
   EXPECT_NE(refusal(schema(R"({"type":"string","format":"color"})")).find("'color'"),
+            std::string::npos);
+}
+
+TEST(GrammarJsonSchema, PropertyNamesHoldForNamedKeysToo) {
+  const auto named = schema(
+      R"({"properties":{"a":{},"bcd":{}},"propertyNames":{"maxLength":2},"additionalProperties":true})");
+  EXPECT_TRUE(accepts(named, R"({"a":1,"xy":2})"));
+  EXPECT_FALSE(accepts(named, R"({"bcd":1})"));
+  EXPECT_FALSE(accepts(named, R"({"xyz":1})"));
+  const auto one_of_two = schema(R"({"propertyNames":{"anyOf":[{"const":"p"},{"enum":["q",1]}]}})");
+  EXPECT_TRUE(accepts(one_of_two, R"({"q":1,"p":2})"));
+  EXPECT_FALSE(accepts(one_of_two, R"({"r":1})"));
+  EXPECT_TRUE(accepts(schema(R"({"propertyNames":false})"), "{}"));
+  EXPECT_FALSE(accepts(schema(R"({"propertyNames":false})"), R"({"a":1})"));
+}
+
+TEST(GrammarJsonSchema, WholeNumbersInEitherSpelling) {
+  EXPECT_TRUE(accepts(schema(R"({"const":-2.0})"), "-2"));
+  EXPECT_TRUE(accepts(schema(R"({"const":-2.0})"), "-2.0"));
+  EXPECT_TRUE(accepts(schema(R"({"enum":[2.5,7.0],"minimum":2})"), "2.5"));
+  EXPECT_TRUE(accepts(schema(R"({"enum":[[1.0]]})"), "[1]"));
+}
+
+TEST(GrammarJsonSchema, MultiplesOfDecimals) {
+  for (const char* text : {"0", "4.5", "-1.5", "3", "3.0", "150"}) {
+    EXPECT_TRUE(accepts(schema(R"({"multipleOf":1.5})"), text)) << text;
+  }
+  for (const char* text : {"1", "4.6", "1.55", "0.5", "03", "100"}) {
+    EXPECT_FALSE(accepts(schema(R"({"type":"number","multipleOf":1.5})"), text)) << text;
+  }
+  EXPECT_TRUE(accepts(schema(R"({"type":"integer","multipleOf":0.25})"), "7"));
+  EXPECT_FALSE(accepts(schema(R"({"type":"integer","multipleOf":0.25})"), "7.25"));
+  EXPECT_NE(refusal(schema(R"({"multipleOf":0.12345})")).find("'multipleOf'"), std::string::npos);
+}
+
+TEST(GrammarJsonSchema, ReferencesByUriStayInTheDocument) {
+  const auto tree = schema(R"({"$id":"http://example.com/a/tree","type":"object",
+      "properties":{"kids":{"type":"array","items":{"$ref":"node#leaf"}}},"required":["kids"],
+      "$defs":{"n":{"$id":"node","$defs":{"l":{"$anchor":"leaf","type":"integer"}}}}})");
+  EXPECT_TRUE(accepts(tree, R"({"kids":[1,2]})"));
+  EXPECT_FALSE(accepts(tree, R"({"kids":["x"]})"));
+  EXPECT_TRUE(accepts(
+      schema(R"({"$id":"urn:x:y","$ref":"urn:x:y#/$defs/t","$defs":{"t":{"type":"null"}}})"),
+      "null"));
+  EXPECT_NE(refusal(schema(R"({"$id":"http://example.com/a/b","$ref":"../c"})")).find("'../c'"),
             std::string::npos);
 }
 
