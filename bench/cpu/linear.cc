@@ -1,21 +1,29 @@
-// linear over M: weight bytes a second beside the read ceiling, products beside the peak. Weights
-// rotate over copies of at least 512 MiB together, so that they come from memory.
+// linear over M, with weights in bfloat16, 8 and 4 bits: weight bytes a second beside the read
+// ceiling, products beside the bfloat16 peak. Weights rotate over copies of at least 512 MiB
+// together, so that they come from memory.
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "backends/cpu/matrix_ops.h"
 #include "bench_util.h"
+#include "tensor/quantize.h"
 
 using namespace deltaserve;
 
 namespace {
 
-void bench_shape(const Bench& bench, CpuContext& context, int64_t N, int64_t K) {
+void bench_shape(const Bench& bench, CpuContext& context, int64_t N, int64_t K, int32_t bits) {
   const std::vector<uint16_t> source(static_cast<size_t>(N * K), 0x3c12);
-  const TensorView view{.dtype = DType::kBF16,
-                        .shape = {N, K},
-                        .data = reinterpret_cast<const std::byte*>(source.data())};
+  TensorView view{.dtype = DType::kBF16,
+                  .shape = {N, K},
+                  .data = reinterpret_cast<const std::byte*>(source.data())};
+  std::optional<QuantizedTensor> quantized;
+  if (bits != 16) {
+    quantized = QuantizedTensor::make(view, bits, context.threads).value();
+    view = quantized->view();
+  }
   std::vector<std::unique_ptr<LinearWeight>> weights;
   for (int64_t bytes = 0; bytes < int64_t{512} << 20; bytes += weights.back()->bytes) {
     weights.push_back(make_cpu_linear(context, {&view, 1}).value());
@@ -36,9 +44,11 @@ void bench_shape(const Bench& bench, CpuContext& context, int64_t N, int64_t K) 
     });
     const double gb = static_cast<double>(weights[0]->bytes) / time / 1e9;
     const double gflop = 2.0 * static_cast<double>(M * N * K) / time / 1e9;
-    std::printf("N %5ld K %5ld M %4ld: %8.3f ms  %5.1f GB/s (%3.0f %%)  %6.0f GFLOP/s (%3.0f %%)\n",
-                N, K, M, time * 1e3, gb, gb / bench.ceilings.read_gb_per_s * 100, gflop,
-                gflop / bench.peak_gflop() * 100);
+    std::printf(
+        "%2d bits, N %5ld K %5ld M %4ld: %8.3f ms  %5.1f GB/s (%3.0f %%)  %6.0f GFLOP/s (%3.0f "
+        "%%)\n",
+        bits, N, K, M, time * 1e3, gb, gb / bench.ceilings.read_gb_per_s * 100, gflop,
+        gflop / bench.peak_gflop() * 100);
   }
 }
 
@@ -47,7 +57,9 @@ void bench_shape(const Bench& bench, CpuContext& context, int64_t N, int64_t K) 
 int main(int argc, char** argv) {
   const Bench bench = start_bench(argc, argv);
   CpuContext context = bench.context();
-  bench_shape(bench, context, 3584, 1024);
-  bench_shape(bench, context, 9216, 2560);
+  for (const int32_t bits : {16, 8, 4}) {
+    bench_shape(bench, context, 3584, 1024, bits);
+    bench_shape(bench, context, 9216, 2560, bits);
+  }
   return 0;
 }

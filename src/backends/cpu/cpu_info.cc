@@ -21,7 +21,7 @@ namespace {
 struct CpuFeatures {
   bool avx2 = false;         // AVX2, FMA and F16C with ymm state saved by the kernel
   bool avx512 = false;       // F, BW, DQ, VL with zmm and mask state saved by the kernel
-  bool avx512_bf16 = false;  // VDPBF16PS, VCVTNEPS2BF16
+  bool avx512_bf16 = false;  // VDPBF16PS and VPDPBUSD
 };
 
 uint64_t read_xcr0() {
@@ -53,11 +53,12 @@ CpuFeatures read_features() {
     return features;
   }
   const uint32_t subleaves = a;
+  const bool vnni = bit(c, 11);
   features.avx2 = bit(b, 5) && fma && f16c && ymm_state;
   features.avx512 =
       features.avx2 && zmm_state && bit(b, 16) && bit(b, 17) && bit(b, 30) && bit(b, 31);
   if (subleaves >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0) {
-    features.avx512_bf16 = features.avx512 && bit(a, 5);
+    features.avx512_bf16 = features.avx512 && bit(a, 5) && vnni;
   }
   return features;
 }

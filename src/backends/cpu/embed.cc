@@ -40,6 +40,9 @@ Result<std::unique_ptr<EmbeddingWeight>> make_cpu_embedding(const TensorView& ta
   if (table.shape.size() != 2) {
     return invalid("the embedding table must have the shape [vocabulary, hidden]");
   }
+  if (table.is_quantized()) {
+    return invalid("the embedding table must not be quantised");
+  }
   if (Result<void> checked = check_matrix(table, table.shape[1]); !checked) {
     return std::unexpected(checked.error());
   }

@@ -1,6 +1,7 @@
 #include "backends/cpu/experts_weight.h"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -26,21 +27,21 @@ Result<DType> check_experts(const CpuContext& context, std::span<const TensorVie
   }
   const int64_t I = gate[0].shape[0];
   const int64_t H = gate[0].shape[1];
-  DType dtype = DType::kBF16;
+  std::optional<DType> dtype;
   for (size_t e = 0; e < gate.size(); ++e) {
     for (const auto& [view, columns] : {std::pair{&gate[e], H}, {&up[e], H}, {&down[e], I}}) {
       if (Result<void> checked = check_matrix(*view, columns); !checked) {
         return std::unexpected(checked.error());
       }
-      if (panel_dtype(context, view->dtype) == DType::kF32) {
-        dtype = DType::kF32;
+      if (Result<void> joined = join_panel_dtype(context, view->dtype, dtype); !joined) {
+        return std::unexpected(joined.error());
       }
     }
     if (gate[e].shape[0] != I || up[e].shape[0] != I || down[e].shape[0] != H) {
       return invalid(fmt::format("expert {} differs in shape from expert 0", e));
     }
   }
-  return dtype;
+  return *dtype;
 }
 
 }  // namespace

@@ -19,24 +19,32 @@ int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// One tile: the panels are read once, two at a time if the accumulators allow it.
+// One tile: the panels are read once. If the accumulators allow it in two streams, each through one
+// half of the panels, so that the prefetch runs from a panel into the next.
 void multiply_stream(const MultiplyTask& task, float* c, TileSink sink) {
   const IndexRange rows = task.rows->tile(task.tiles.begin);
   GemmTile tile;
   tile.a = task.rows->data + rows.begin * task.rows->row_bytes;
   tile.c = c;
   tile.rows = rows.end - rows.begin;
-  tile.k = task.rows->row_bytes / task.kernels->packed_element_bytes;
-  tile.panel_bytes = task.matrix->panel_bytes;
-  const bool two = 2 * tile.rows <= task.rows->max_tile_rows;
-  for (int64_t p = task.panels.begin; p < task.panels.end; p += tile.panels) {
-    tile.panels = two && p + 1 < task.panels.end ? 2 : 1;
+  tile.k = task.rows->k;
+  const int64_t count = task.panels.end - task.panels.begin;
+  const int64_t half = 2 * tile.rows <= task.rows->max_tile_rows ? count / 2 : 0;
+  tile.panel_bytes = half * task.matrix->panel_bytes;
+  const auto run = [&](int64_t p, int64_t streams, int64_t prefetch) {
+    tile.panels = streams;
     tile.panel = task.matrix->panel(p);
-    tile.prefetch = task.matrix->panel(p) + (tile.panels == 2 ? kPrefetchTwo : kPrefetchOne);
+    tile.prefetch = task.matrix->panel(p) + prefetch;
     task.kernels->multiply(tile);
-    for (int64_t q = 0; q < tile.panels; ++q) {
-      sink(c + q * tile.rows * kPanelColumns, rows.begin, tile.rows, p + q);
+    for (int64_t q = 0; q < streams; ++q) {
+      sink(c + q * tile.rows * kPanelColumns, rows.begin, tile.rows, p + q * half);
     }
+  };
+  for (int64_t p = task.panels.begin; p < task.panels.begin + half; ++p) {
+    run(p, 2, kPrefetchTwo);
+  }
+  for (int64_t p = task.panels.begin + 2 * half; p < task.panels.end; ++p) {
+    run(p, 1, kPrefetchOne);
   }
 }
 
@@ -44,9 +52,8 @@ void multiply_stream(const MultiplyTask& task, float* c, TileSink sink) {
 // panels in scratch meanwhile.
 void multiply_blocked(const MultiplyTask& task, float* scratch, TileSink sink) {
   const PackedRows& rows = *task.rows;
-  const int64_t element = task.kernels->packed_element_bytes;
-  const int64_t K = rows.row_bytes / element;
-  const int64_t k_bytes = kPanelColumns * dtype_size(task.matrix->dtype);
+  const DType dtype = task.matrix->dtype;
+  const int64_t K = rows.k;
   const int64_t first_row = rows.tile(task.tiles.begin).begin;
   const int64_t task_rows = rows.tile(task.tiles.end - 1).end - first_row;
   GemmTile tile;
@@ -56,18 +63,19 @@ void multiply_blocked(const MultiplyTask& task, float* scratch, TileSink sink) {
     tile.accumulate = k > 0;
     const bool last_block = k + kBlockK >= K;
     for (int64_t p = task.panels.begin; p < task.panels.end; ++p) {
-      tile.panel = task.matrix->panel(p) + k * k_bytes;
+      tile.panel = task.matrix->panel(p) + panel_offset(dtype, k);
       for (int64_t t = task.tiles.begin; t < task.tiles.end; ++t) {
         const IndexRange range = rows.tile(t);
         tile.rows = range.end - range.begin;
-        tile.a = rows.data + range.begin * rows.row_bytes + k * tile.rows * element;
+        tile.a =
+            rows.data + range.begin * rows.row_bytes + packed_offset(*task.kernels, k) * tile.rows;
         tile.c = scratch +
                  ((p - task.panels.begin) * task_rows + range.begin - first_row) * kPanelColumns;
         // The last tile brings the next panel's part near.
         const bool more = p + 1 < task.panels.end;
         tile.prefetch = t + 1 == task.tiles.end && (more || !last_block)
                             ? task.matrix->panel(more ? p + 1 : task.panels.begin) +
-                                  (more ? k : k + kBlockK) * k_bytes
+                                  panel_offset(dtype, more ? k : k + kBlockK)
                             : nullptr;
         task.kernels->multiply(tile);
         if (last_block) {
@@ -80,19 +88,26 @@ void multiply_blocked(const MultiplyTask& task, float* scratch, TileSink sink) {
 
 }  // namespace
 
-PackedRows packed_layout(const CpuContext& context, const MatrixKernels& kernels, int64_t rows,
+PackedRows packed_layout(const CpuContext& /*context*/, const MatrixKernels& kernels, int64_t rows,
                          int64_t K, std::byte* data) {
   PackedRows packed;
   packed.data = data;
   packed.rows = rows;
-  packed.max_tile_rows = context.kernels->max_rows;
+  packed.max_tile_rows = kernels.max_rows;
   packed.tiles = ceil_div(rows, packed.max_tile_rows);
-  packed.row_bytes = ceil_div(K, 2) * 2 * kernels.packed_element_bytes;
+  const int64_t multiple = kernels.group == 0 ? 2 : kPanelKStep;
+  packed.k = ceil_div(K, multiple) * multiple;
+  packed.row_bytes = packed_offset(kernels, packed.k);
   return packed;
 }
 
+int64_t packed_offset(const MatrixKernels& kernels, int64_t k) {
+  const int64_t groups = kernels.group == 0 ? 0 : ceil_div(k, kernels.group);
+  return k * kernels.packed_element_bytes + groups * kernels.packed_group_bytes;
+}
+
 int64_t packed_bytes(int64_t rows, int64_t K) {
-  return rows * ceil_div(K, 2) * 2 * 4;
+  return rows * ceil_div(K, kPanelKStep) * kPanelKStep * 4;
 }
 
 void multiply_task(const MultiplyTask& task, float* scratch, TileSink sink) {
@@ -114,7 +129,9 @@ TaskShape choose_task_shape(int64_t threads, int64_t panels, const PackedRows& r
   const int64_t row_parts = ceil_div(rows.rows, kMaxTaskRows);
   shape.tiles = std::max<int64_t>(1, rows.tiles / row_parts);
   const int64_t parts = ceil_div(rows.tiles, shape.tiles);
-  shape.panels = std::clamp<int64_t>(panels * parts / wanted, 1, kMaxTaskPanels);
+  // A single tile keeps no accumulators, so its streams may be long.
+  const int64_t most_panels = rows.tiles == 1 ? panels : kMaxTaskPanels;
+  shape.panels = std::clamp<int64_t>(panels * parts / wanted, 1, most_panels);
   const int64_t tasks = parts * ceil_div(panels, shape.panels);
   if (tasks < wanted) {
     shape.tiles = std::max<int64_t>(1, shape.tiles * tasks / wanted);

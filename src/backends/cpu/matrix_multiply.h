@@ -19,6 +19,7 @@ struct PackedRows {
   int64_t rows = 0;
   int64_t max_tile_rows = 0;  // the kernels' max_rows
   int64_t tiles = 0;
+  int64_t k = 0;  // as the kernels see it: K to an even number, for integers to a multiple of 32
   int64_t row_bytes = 0;
 
   IndexRange tile(int64_t index) const { return split_range(rows, tiles, index); }
@@ -26,6 +27,8 @@ struct PackedRows {
 
 PackedRows packed_layout(const CpuContext& context, const MatrixKernels& kernels, int64_t rows,
                          int64_t K, std::byte* data);
+// Bytes of the first k elements of a packed row; k is the whole of it or in whole groups.
+int64_t packed_offset(const MatrixKernels& kernels, int64_t k);
 int64_t packed_bytes(int64_t rows, int64_t K);  // enough for any kernel
 
 // A finished tile: c[rows][32] of panel `panel`, rows from `row` on; may be changed in place.

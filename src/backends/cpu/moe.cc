@@ -2,7 +2,8 @@
 // its rows at once. Three phases with a barrier between them: gather and pack the rows; gate_up
 // with silu * up into the packed rows of down; down into a row of float32 per pair. Then each token
 // adds its rows in ascending expert id. Tasks are rows of one expert times some of its panels,
-// handed out dynamically: none of this can change a bit.
+// handed out dynamically: none of this can change a bit. With integer weights a fourth phase packs
+// the rows of down, whose groups span several panels of gate_up.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -43,6 +44,7 @@ struct Workspace {
   Work* works;
   std::byte* x;    // packed rows of H, by place
   std::byte* act;  // packed rows of I, by place
+  float* inner;    // [pairs, I] X by place, if they are packed later
   float* out;      // [pairs, H] by place
   int64_t num_works = 0;
   int64_t bytes = 0;
@@ -59,6 +61,7 @@ struct Workspace {
     take(works, w.E + pairs / kMaxTaskRows);
     take(x, packed_bytes(pairs, w.H));
     take(act, packed_bytes(pairs, w.I));
+    take(inner, pairs * w.I);
     take(out, pairs * w.H);
   }
 };
@@ -107,7 +110,7 @@ class MoeBlock {
 
   void run() {
     sort_by_expert(args_, tokens_, args_.expert_ids + first_ * args_.K, ws_);
-    std::atomic<int64_t> next[3] = {0, 0, 0};
+    std::atomic<int64_t> next[4] = {0, 0, 0, 0};
     const int64_t gate_up_parts = parts_of(weight_.gate_up_panels());
     const int64_t down_parts = parts_of(weight_.down_panels());
     parallel_region(context_.threads, [&](const Team& team) {
@@ -120,6 +123,10 @@ class MoeBlock {
                          scratch);
       });
       team.barrier();
+      if (packs_later()) {
+        for_each(next[3], ws_.num_works, [&](int64_t i) { pack_inner(ws_.works[i]); });
+        team.barrier();
+      }
       for_each(next[2], ws_.num_works * down_parts, [&](int64_t i) {
         multiply_down(ws_.works[i / down_parts],
                       split_range(weight_.down_panels(), down_parts, i % down_parts), scratch);
@@ -170,6 +177,49 @@ class MoeBlock {
     }
   }
 
+  bool packs_later() const { return down_.group != 0; }
+
+  std::byte* inner_row(int64_t place) const {
+    return reinterpret_cast<std::byte*>(ws_.inner) +
+           place * weight_.I * dtype_size(context_.compute_dtype);
+  }
+
+  void pack_inner(const Work& work) const {
+    const PackedRows rows = rows_of(down_, work, weight_.I, ws_.act);
+    for (int64_t t = 0; t < rows.tiles; ++t) {
+      const IndexRange range = rows.tile(t);
+      down_.pack(inner_row(work.begin + range.begin), weight_.I, range.end - range.begin, weight_.I,
+                 rows.data + range.begin * rows.row_bytes);
+    }
+  }
+
+  // Columns [column, column + columns) of silu(gate) * up for rows of a work: to where down reads
+  // them.
+  void store_inner(const float* c, const Work& work, int64_t row, int64_t rows, int64_t column,
+                   int64_t columns) const {
+    const CpuKernels& kernels = *context_.kernels;
+    const bool is_float = context_.compute_dtype == DType::kF32;
+    if (packs_later()) {
+      std::byte* to = inner_row(work.begin + row) + column * dtype_size(context_.compute_dtype);
+      if (is_float) {
+        kernels.store_f32(c, rows, columns, reinterpret_cast<float*>(to), weight_.I);
+      } else {
+        kernels.store_bf16(c, rows, columns, reinterpret_cast<uint16_t*>(to), weight_.I);
+      }
+      return;
+    }
+    // The part of the tile's packed rows that starts at this column.
+    const PackedRows act = rows_of(down_, work, weight_.I, ws_.act);
+    std::byte* to = act.data + row * act.row_bytes + rows * column * down_.packed_element_bytes;
+    if (is_float) {
+      down_.pack(c, kPanelColumns, rows, columns, to);
+      return;
+    }
+    uint16_t narrow[kMaxTileRows * kHalfPanel];
+    kernels.store_bf16(c, rows, columns, narrow, kHalfPanel);
+    down_.pack(narrow, kHalfPanel, rows, columns, to);
+  }
+
   MultiplyTask task_of(const MatrixKernels& kernels, const PackedRows& rows,
                        const PanelMatrix& matrix, int64_t first_panel, IndexRange panels) const {
     return {.kernels = &kernels,
@@ -182,23 +232,13 @@ class MoeBlock {
   void multiply_gate_up(const Work& work, IndexRange panels, float* scratch) const {
     const CpuKernels& kernels = *context_.kernels;
     const PackedRows x = rows_of(gate_up_, work, weight_.H, ws_.x);
-    const PackedRows act = rows_of(down_, work, weight_.I, ws_.act);
     const int64_t first_panel = work.expert * weight_.gate_up_panels();
     multiply_task(task_of(gate_up_, x, weight_.gate_up, first_panel, panels), scratch,
                   [&](float* c, int64_t row, int64_t rows, int64_t panel) {
                     kernels.silu_mul(c, rows);
                     const int64_t column = (panel - first_panel) * kHalfPanel;
-                    const int64_t columns = std::min(kHalfPanel, weight_.I - column);
-                    // The part of the tile's packed rows that starts at this column.
-                    std::byte* to =
-                        act.data + row * act.row_bytes + rows * column * down_.packed_element_bytes;
-                    if (context_.compute_dtype == DType::kF32) {
-                      down_.pack(c, kPanelColumns, rows, columns, to);
-                      return;
-                    }
-                    uint16_t narrow[kMaxTileRows * kHalfPanel];
-                    kernels.store_bf16(c, rows, columns, narrow, kHalfPanel);
-                    down_.pack(narrow, kHalfPanel, rows, columns, to);
+                    store_inner(c, work, row, rows, column,
+                                std::min(kHalfPanel, weight_.I - column));
                   });
   }
 

@@ -141,6 +141,9 @@ Result<std::unique_ptr<ExpertsWeight>> make_experts(DType x_dtype, std::span<con
 }
 
 Result<std::unique_ptr<EmbeddingWeight>> make_embedding(DType x_dtype, const TensorView& table) {
+  if (table.is_quantized()) {
+    return invalid("the embedding table must not be quantised");
+  }
   if (Result<void> checked = check_matrix(table); !checked) {
     return std::unexpected(checked.error());
   }

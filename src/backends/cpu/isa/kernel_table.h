@@ -20,8 +20,8 @@ struct GemmTile {
   int64_t panel_bytes = 0;      // from one panel to the next
   int64_t panels = 1;  // 2, without prefetch_to_l2: two streams from memory are faster than one
   float* c = nullptr;  // [panels][rows][32]
-  int64_t k = 0;       // even
-  int64_t rows = 0;    // panels * rows is 1..max_rows
+  int64_t k = 0;       // even; for integer panels a multiple of 32, whole groups but at K's end
+  int64_t rows = 0;    // panels * rows is 1..max_rows of the kernel
   bool accumulate = false;  // false: start from zero
   // Memory to bring near meanwhile, as much as the part of each panel that is read here: to L1, or
   // only to L2 where L1 is full of what several row tiles share.
@@ -42,6 +42,12 @@ struct StridedTile {
   bool accumulate = false;
 };
 
+// Elements along K that share a scale in integer panels; the tensors have the same groups
+// (tensor/quantize.h).
+inline constexpr int64_t kInt8Group = 64;
+inline constexpr int64_t kInt4Group = 32;
+inline constexpr int64_t kPanelScaleBytes = kPanelColumns * 2;  // of one group, bfloat16
+
 struct MatrixKernels {
   // Packs `rows` (1..max_rows) rows of x, `stride` elements apart, for `multiply`: K outermost, so
   // that a part of K is contiguous. An odd K gets a zero appended.
@@ -49,6 +55,9 @@ struct MatrixKernels {
   void (*multiply)(const GemmTile& tile) = nullptr;
   int64_t packed_element_bytes = 0;
   const char* name = nullptr;
+  int64_t max_rows = 0;            // panels * rows of a tile
+  int64_t group = 0;               // of integer panels; else 0
+  int64_t packed_group_bytes = 0;  // beside the elements, for each row and group
 };
 
 // One strip (32 value columns) of one head of the gated delta rule, one token:
@@ -73,6 +82,10 @@ struct CpuKernels {
   MatrixKernels bf16;      // activations bf16, panels bf16
   MatrixKernels f32_bf16;  // activations float32, panels bf16
   MatrixKernels f32;       // both float32
+  MatrixKernels int8;      // activations bf16, panels of 8-bit integers (gemm_quant.inc)
+  MatrixKernels int4;
+  MatrixKernels f32_int8;  // activations float32
+  MatrixKernels f32_int4;
 
   // Tile epilogues: c[rows][32] to `columns` (<= 32) columns of out.
   void (*store_bf16)(const float* c, int64_t rows, int64_t columns, uint16_t* out,

@@ -95,6 +95,36 @@ inline void vec_store_bf16(uint16_t* p, Vec a) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
 }
 
+struct IntVec {
+  __m256i v;
+};
+struct ByteVec {
+  __m256i v;
+};
+
+inline constexpr int kQuantRows = 3;  // 3 rows x 2 vectors x 2 halves: 12 of 16 registers
+inline constexpr int kQuantVecs = 2;
+
+inline IntVec int_set(int32_t x) {
+  return {_mm256_set1_epi32(x)};
+}
+inline ByteVec bytes_load(const uint8_t* p) {
+  return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))};
+}
+inline ByteVec bytes_low(ByteVec a) {
+  return {_mm256_and_si256(a.v, _mm256_set1_epi8(15))};
+}
+inline ByteVec bytes_high(ByteVec a) {
+  return {_mm256_and_si256(_mm256_srli_epi16(a.v, 4), _mm256_set1_epi8(15))};
+}
+inline IntVec int_dot4(IntVec sum, ByteVec a, int32_t b) {
+  const __m256i pairs = _mm256_maddubs_epi16(a.v, _mm256_set1_epi32(b));
+  return {_mm256_add_epi32(sum.v, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))};
+}
+inline Vec vec_from_halves(IntVec high, IntVec low) {
+  return {_mm256_cvtepi32_ps(_mm256_add_epi32(_mm256_slli_epi32(high.v, 7), low.v))};
+}
+
 inline void prefetch_near(const char* p) {
   _mm_prefetch(p, _MM_HINT_T0);
 }

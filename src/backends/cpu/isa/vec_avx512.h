@@ -89,6 +89,42 @@ inline void vec_store_bf16(uint16_t* p, Vec a) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(result));
 }
 
+struct IntVec {
+  __m512i v;
+};
+struct ByteVec {
+  __m512i v;
+};
+
+inline constexpr int kQuantRows = 6;  // 6 rows x 2 vectors x 2 halves: 24 registers
+inline constexpr int kQuantVecs = 2;
+
+inline IntVec int_set(int32_t x) {
+  return {_mm512_set1_epi32(x)};
+}
+inline ByteVec bytes_load(const uint8_t* p) {
+  return {_mm512_loadu_si512(p)};
+}
+inline ByteVec bytes_low(ByteVec a) {
+  return {_mm512_and_si512(a.v, _mm512_set1_epi8(15))};
+}
+inline ByteVec bytes_high(ByteVec a) {
+  return {_mm512_and_si512(_mm512_srli_epi16(a.v, 4), _mm512_set1_epi8(15))};
+}
+inline IntVec int_dot4(IntVec sum, ByteVec a, int32_t b) {
+#ifdef __AVX512VNNI__
+  // g++ 12 copies every sum around the intrinsic, to the stack where there are many.
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum.v) : "v"(a.v), "v"(_mm512_set1_epi32(b)));
+  return sum;
+#else
+  const __m512i pairs = _mm512_maddubs_epi16(a.v, _mm512_set1_epi32(b));
+  return {_mm512_add_epi32(sum.v, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)))};
+#endif
+}
+inline Vec vec_from_halves(IntVec high, IntVec low) {
+  return {_mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_slli_epi32(high.v, 7), low.v))};
+}
+
 inline void prefetch_near(const char* p) {
   _mm_prefetch(p, _MM_HINT_T0);
 }

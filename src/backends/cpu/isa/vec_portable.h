@@ -117,6 +117,48 @@ inline void vec_store_bf16(uint16_t* p, Vec a) {
   }
 }
 
+// kLanes sums, and kLanes times four bytes without sign.
+struct IntVec {
+  IntLanes v;
+};
+struct ByteVec {
+  UintLanes v;
+};
+
+inline constexpr int kQuantRows = 1;
+inline constexpr int kQuantVecs = 2;
+
+inline IntVec int_set(int32_t x) {
+  return {IntLanes{} + x};
+}
+inline ByteVec bytes_load(const uint8_t* p) {
+  ByteVec a;
+  std::memcpy(&a.v, p, sizeof(a.v));
+  return a;
+}
+// The lower, or the upper, four bits of each byte.
+inline ByteVec bytes_low(ByteVec a) {
+  return {a.v & 0x0f0f0f0fU};
+}
+inline ByteVec bytes_high(ByteVec a) {
+  return {(a.v >> 4) & 0x0f0f0f0fU};
+}
+
+// sum + the products of a lane's four bytes with the four signed bytes of b. Those are within -64
+// to 64: instruction sets that add pairs of products in 16 bits then stay exact.
+inline IntVec int_dot4(IntVec sum, ByteVec a, int32_t b) {
+  for (int i = 0; i < 4; ++i) {
+    const int32_t factor = static_cast<int8_t>(static_cast<uint32_t>(b) >> (8 * i));
+    sum.v += __builtin_convertvector((a.v >> (8 * i)) & 0xffU, IntLanes) * factor;
+  }
+  return sum;
+}
+
+// 128 high + low, below 2^31, rounded to float32.
+inline Vec vec_from_halves(IntVec high, IntVec low) {
+  return {__builtin_convertvector(high.v * 128 + low.v, FloatLanes)};
+}
+
 inline void prefetch_near(const char* p) {
   __builtin_prefetch(p, 0, 3);
 }
