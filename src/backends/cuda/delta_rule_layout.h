@@ -22,9 +22,9 @@ constexpr int64_t delta_state_bytes(int64_t num_v_heads, int64_t dk, int64_t dv)
   return delta_state_row(1, 0, 0, num_v_heads, dk, dv) * int64_t{sizeof(float)};
 }
 
-// Head sizes that a kernel here serves: dk up to 256 in steps of 4.
+// Head sizes that a kernel here serves, the gated norm over dv among them: up to 256, in fours.
 constexpr bool serves_delta_rule(int64_t dk, int64_t dv) {
-  return dk > 0 && dk <= 256 && dk % 4 == 0 && dv > 0;
+  return dk > 0 && dk <= 256 && dk % 4 == 0 && dv > 0 && dv <= 256 && dv % 4 == 0;
 }
 
 // What `doctor` says of the kernels that serve gated_delta_rule on this device.

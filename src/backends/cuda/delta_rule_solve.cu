@@ -1,12 +1,9 @@
 // First kernel of the chunked delta rule: T' = (I + A)^-1 diag(beta) and R = P T' of every chunk
 // and value head, see delta_rule_chunks.cuh. A block is a chunk and a key head, with one warpgroup
-// for each value head that uses it; K K^T and Q K^T come from the matrix unit. The inverse is made
-// in blocks: 16 x 16 on the diagonal by forward substitution in float32, then merged twice, T21 =
-// -T22 (A21 T11), with float16 operands (all |T_ij| <= 1) and float32 sums. bfloat16 would cost two
-// digits there, and a series in A grows before it shrinks.
-#include <cuda_fp16.h>
-
+// for each value head that uses it; K K^T and Q K^T come from the matrix unit. The inverse is that
+// of delta_rule_inverse.cuh.
 #include "backends/cuda/delta_rule_chunks.cuh"
+#include "backends/cuda/delta_rule_inverse.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/mma.cuh"
@@ -16,66 +13,13 @@
 namespace deltaserve::cuda {
 namespace {
 
-constexpr int kGroup = 128;  // threads of a warpgroup
-constexpr int kPitch = 72;   // float16 per row of T: rows start in different banks
-constexpr int kRowBytes = kPitch * 2;
-constexpr int kDiagonalPitch = 20;                   // floats per row of a 16 x 16 block
 constexpr float kL2Eps = 1e-6F;                      // inside the root
 constexpr float kQueryScale = 0.08838834764831845F;  // 128^-0.5
-
-// Shared memory of one value head.
-struct alignas(16) HeadScratch {
-  __half matrix[kChunkSize * kPitch];      // A below its diagonal blocks, then T, then R
-  float diagonal[4][16 * kDiagonalPitch];  // diagonal blocks of A, one a warp
-  float sum[kChunkSize];                   // G
-  float beta[kChunkSize];
-  float norm[2 * kChunkSize];       // rk, rq
-  float from_block[3][kChunkSize];  // exp(G_i - G_j), i the first row of block 1, 2, 3
-};
 
 struct alignas(16) Shared {
   char tiles[4 * kTileBytes];  // columns 0..63 of K, of Q, columns 64..127 of K, of Q
   uint64_t loaded;
 };
-
-// C[16 x 16 N] = A[16 x 16 K] B[16 K x 16 N], all in one matrix of pitch kPitch.
-template <int N, int K>
-__device__ __forceinline__ void multiply_blocks(float (&c)[2 * N][4], uint32_t a, uint32_t b,
-                                                int lane) {
-  const int row = lane % 8 + lane / 8 % 2 * 8;
-  const int column = lane / 16 * 8;
-#pragma unroll
-  for (int n = 0; n < 2 * N; ++n) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      c[n][i] = 0.0F;
-    }
-  }
-#pragma unroll
-  for (int k = 0; k < K; ++k) {
-    uint32_t left[4];
-    load_tiles(left, a + row * kRowBytes + (k * 16 + column) * 2);
-#pragma unroll
-    for (int n = 0; n < N; ++n) {
-      uint32_t right[4];
-      load_tiles_transposed(right, b + (k * 16 + row) * kRowBytes + (n * 16 + column) * 2);
-      mma_half(c[2 * n], left, right[0], right[1]);
-      mma_half(c[2 * n + 1], left, right[2], right[3]);
-    }
-  }
-}
-
-template <int N>
-__device__ __forceinline__ void put_blocks(const float (&c)[2 * N][4], __half* to, int lane,
-                                           float sign) {
-  __half* at = to + lane / 4 * kPitch + lane % 4 * 2;
-#pragma unroll
-  for (int n = 0; n < 2 * N; ++n) {
-    *reinterpret_cast<uint32_t*>(at + n * 8) = pack_half(sign * c[n][0], sign * c[n][1]);
-    *reinterpret_cast<uint32_t*>(at + 8 * kPitch + n * 8) =
-        pack_half(sign * c[n][2], sign * c[n][3]);
-  }
-}
 
 // G and beta of the chunk by the first warp, from the projections; rows that are not the sequence's
 // have g = 0 and beta = 0, which changes nothing.
@@ -204,80 +148,6 @@ __device__ __forceinline__ void put_a(const float (&products)[32], const RowDeca
       }
     }
   }
-}
-
-// Inverts the warp's diagonal block, a column a lane. The other lanes clear the block right of it
-// that the first merge reads.
-__device__ __forceinline__ void invert_diagonal(HeadScratch& scratch, int warp, int lane) {
-  __half* block = &scratch.matrix[16 * warp * kPitch + 16 * warp];
-  if (lane < 16) {
-    const float* a = scratch.diagonal[warp];
-    float x[16];
-#pragma unroll
-    for (int i = 0; i < 16; ++i) {
-      float even = i == lane ? 1.0F : 0.0F;
-      float odd = 0.0F;
-#pragma unroll
-      for (int k = 0; k < i; k += 4) {
-        const float4 part = *reinterpret_cast<const float4*>(&a[i * kDiagonalPitch + k]);
-        even -= part.x * x[k];
-        odd -= k + 1 < i ? part.y * x[k + 1] : 0.0F;
-        even -= k + 2 < i ? part.z * x[k + 2] : 0.0F;
-        odd -= k + 3 < i ? part.w * x[k + 3] : 0.0F;
-      }
-      x[i] = even + odd;
-    }
-#pragma unroll
-    for (int i = 0; i < 16; ++i) {
-      block[i * kPitch + lane] = __float2half_rn(x[i]);
-    }
-  } else if (warp % 2 == 0) {
-    const int row = lane - 16;
-    uint2* to = reinterpret_cast<uint2*>(block + row * kPitch + 16);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      to[i] = make_uint2(0, 0);
-    }
-  }
-}
-
-// T of the whole chunk from its diagonal blocks; ends with a barrier of the warpgroup.
-__device__ __forceinline__ void merge_inverse(HeadScratch& scratch, int warp, int lane,
-                                              int barrier) {
-  __half* matrix = scratch.matrix;
-  const uint32_t base = shared_address(matrix);
-  if (warp % 2 == 1) {
-    const int corner = 16 * (warp - 1) * (kPitch + 1);  // of the 32 x 32 block
-    const uint32_t block = base + corner * 2;
-    __half* lower = matrix + corner + 16 * kPitch;
-    float y[2][4];
-    multiply_blocks<1, 1>(y, block + 16 * kRowBytes, block, lane);
-    __syncwarp();
-    put_blocks<1>(y, lower, lane, 1.0F);
-    __syncwarp();
-    multiply_blocks<1, 1>(y, block + 16 * kRowBytes + 32, block + 16 * kRowBytes, lane);
-    __syncwarp();
-    put_blocks<1>(y, lower, lane, -1.0F);
-  }
-  named_barrier<kGroup>(barrier);
-  if (warp >= 2) {
-    const uint32_t rows = base + 16 * warp * kRowBytes;
-    __half* to = matrix + 16 * warp * kPitch;
-    const int pair = barrier + 8;  // the two lower warps
-    float y[4][4];
-    multiply_blocks<2, 2>(y, rows, base, lane);
-    __syncwarp();
-    put_blocks<2>(y, to, lane, 1.0F);
-    named_barrier<64>(pair);
-    if (warp == 2) {
-      multiply_blocks<2, 1>(y, rows + 64, base + 32 * kRowBytes, lane);
-    } else {
-      multiply_blocks<2, 2>(y, rows + 64, base + 32 * kRowBytes, lane);
-    }
-    named_barrier<64>(pair);
-    put_blocks<2>(y, to, lane, -1.0F);
-  }
-  named_barrier<kGroup>(barrier);
 }
 
 // T' to scratch, 16 bytes a thread; blocks above the diagonal are zero.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "backends/cuda/cuda_ops.h"
+#include "backends/cuda/delta_rule_layout.h"
 #include "backends/cuda/vision_ops.h"
 
 namespace deltaserve {
@@ -16,7 +17,7 @@ std::vector<KernelInfo> cuda_kernel_table(const CudaContext& context) {
       {"linear", matrix},
       {"gate_up_silu", matrix + ", then silu * up in float32"},
       {"moe", "tokens grouped by expert"},
-      {"gated_delta_rule", fmt::format("f32 state, chunks of {} and recurrent", kChunkSize)},
+      {"gated_delta_rule", delta_rule_kernels(context.device, context.compute_dtype)},
       {"attention", "paged, float32 softmax"},
       {"causal_conv1d", rows},
       {"add_rms_norm", rows},
@@ -33,7 +34,13 @@ std::vector<KernelInfo> cuda_kernel_table(const CudaContext& context) {
   };
 }
 
-Result<void> check_cuda_shape(const CudaContext&, const CacheShape&) {
+Result<void> check_cuda_shape(const CudaContext&, const CacheShape& shape) {
+  if (shape.num_v_heads > 0 && !serves_delta_rule(shape.dk, shape.dv)) {
+    return invalid(fmt::format(
+        "the CUDA backend has no Gated DeltaNet kernel for key heads of {} and value heads of {}: "
+        "key heads go up to 256, both in steps of 4",
+        shape.dk, shape.dv));
+  }
   return {};
 }
 
