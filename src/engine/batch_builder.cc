@@ -40,6 +40,7 @@ void resize_rows(const StepPlan& plan, StepInput& input) {
   batch.snapshots.clear();
   batch.block_copies.clear();
   input.rows.clear();
+  input.masks.clear();
   input.forced.clear();
   input.forced.reserve(num_logprobs);  // rows point into it
   input.last_rows.assign(plan.sequences.size(), 0);
@@ -129,6 +130,12 @@ bool append_phase(const StepPlan& plan, int32_t phase, StepInput& input) {
   return any;
 }
 
+void append_draw(Sequence& sequence, int32_t last_row, StepInput& input) {
+  input.rows.push_back(sequence.sampler().next_row());
+  input.batch.logits_rows.push_back(last_row);
+  if (GrammarLimit* mask = sequence.sampler().unmade_mask()) input.masks.push_back(mask);
+}
+
 // Rows of logits and how to draw from them, for a sequence whose last row is `last_row`.
 void append_sampling(const ScheduledSequence& scheduled, std::span<Sequence* const> forks,
                      int32_t last_row, StepInput& input) {
@@ -145,14 +152,8 @@ void append_sampling(const ScheduledSequence& scheduled, std::span<Sequence* con
     input.rows.push_back(row);
     input.batch.logits_rows.push_back(last_row - static_cast<int32_t>(last - i));
   }
-  if (scheduled.samples) {
-    input.rows.push_back(sequence.sampler().next_row());
-    input.batch.logits_rows.push_back(last_row);
-  }
-  for (const Sequence* fork : forks) {
-    input.rows.push_back(fork->sampler().next_row());
-    input.batch.logits_rows.push_back(last_row);
-  }
+  if (scheduled.samples) append_draw(*scheduled.sequence, last_row, input);
+  for (Sequence* fork : forks) append_draw(*fork, last_row, input);
 }
 
 }  // namespace

@@ -12,6 +12,10 @@
 namespace deltaserve {
 namespace {
 
+// Threads that make masks. A mask takes 3 us, and 1 ms at worst, where a step takes milliseconds:
+// one thread keeps up with a batch, and grammars have a lock each.
+constexpr int32_t kMaskThreads = 1;
+
 uint64_t draw_seed() {
   std::random_device device;
   return (static_cast<uint64_t>(device()) << 32U) | device();
@@ -37,7 +41,10 @@ EngineCore::EngineCore(const CoreOptions& options, ModelRunner& runner)
       snapshots_(options.num_snapshots, options.num_state_slots),
       cache_(options.prefix_cache, blocks_, snapshots_, runner.transfer()),
       scheduler_(options.scheduler, blocks_, slots_, cache_),
-      pace_(options.inter_token_target_seconds) {}
+      pace_(options.inter_token_target_seconds),
+      masks_(kMaskThreads) {
+  runner_->on_draw([this] { masks_.wait(); });
+}
 
 void EngineCore::add(RequestId id, Request request, RequestTimes::Clock::time_point submitted) {
   auto state = std::make_unique<RequestState>();
@@ -117,9 +124,21 @@ void EngineCore::run_step() {
   totals_.recomputed_tokens += plan_.num_recomputed_tokens;
   build_step_input(plan_, input_);
   sampled_.assign(input_.rows.size(), SampledToken{});
-  runner_->run(input_.batch, input_.rows, sampled_);
+  run_model();
   record_pace(std::chrono::duration<double>(RequestTimes::Clock::now() - begin).count());
   commit_step();
+}
+
+// Nobody makes a mask behind this, whether the step worked or not: what ends it may end sequences.
+void EngineCore::run_model() {
+  masks_.start(input_.masks);
+  try {
+    runner_->run(input_.batch, input_.rows, sampled_);
+  } catch (...) {
+    masks_.wait();
+    throw;
+  }
+  masks_.wait();
 }
 
 void EngineCore::record_pace(double seconds) {

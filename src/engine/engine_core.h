@@ -13,6 +13,7 @@
 #include "engine/batch_builder.h"
 #include "engine/engine.h"
 #include "engine/invariants.h"
+#include "engine/mask_filler.h"
 #include "engine/model_runner.h"
 #include "engine/scheduler.h"
 #include "engine/step_pace.h"
@@ -56,6 +57,7 @@ class EngineCore {
 
  private:
   void run_step();
+  void run_model();
   void note_scheduled();
   void record_pace(double seconds);
   void commit_step();
@@ -89,6 +91,7 @@ class EngineCore {
   bool planned_ = false;  // this step's plan_ is whole
   StepPlan plan_;
   StepInput input_;
+  MaskFiller masks_;
   std::vector<SampledToken> sampled_;
 
   std::vector<RequestOutput> outputs_;

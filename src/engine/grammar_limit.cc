@@ -1,44 +1,61 @@
-// The mask of the next token is computed when the last one is recorded.
+// A state behind every token, so that tokens are taken back by forgetting states.
 #include "engine/grammar_limit.h"
 
 #include <algorithm>
+
+#include "base/check.h"
 
 namespace deltaserve {
 
 GrammarLimit::GrammarLimit(const GrammarRule& rule)
     : rule_(&rule),
-      waits_(rule.after_token.has_value()),
+      states_{rule.after_token ? kWaits : rule.grammar->start()},
       mask_(rule.grammar->vocabulary().num_words(), 0) {
-  if (!waits_) enter(rule.grammar->start());
+  settle();
 }
 
 void GrammarLimit::record(int32_t token) {
-  if (!waits_) {
-    follow(token);
-  } else if (token == rule_->after_token) {
-    waits_ = false;
-    enter(rule_->grammar->start());
-  }
+  states_.push_back(follow(states_.back(), token));
+  settle();
 }
 
-void GrammarLimit::follow(int32_t token) {
-  if (state_ == Grammar::kDead) return;
+void GrammarLimit::rollback(int64_t count) {
+  DS_CHECK(count >= 0 && static_cast<size_t>(count) < states_.size(),
+           "more tokens are taken back than were recorded");
+  states_.resize(states_.size() - static_cast<size_t>(count));
+  settle();
+}
+
+GrammarLimit::State GrammarLimit::follow(State state, int32_t token) const {
+  if (state == kWaits) {
+    return token == rule_->after_token ? rule_->grammar->start() : kWaits;
+  }
+  if (state == Grammar::kDead) {
+    return state;
+  }
   try {
-    enter(rule_->grammar->advance(state_, token));
+    return rule_->grammar->advance(state, token);
   } catch (const GrammarTooComplex&) {
-    enter(Grammar::kDead);
+    return Grammar::kDead;
   }
 }
 
-void GrammarLimit::enter(Grammar::State state) {
-  state_ = state;
+void GrammarLimit::settle() {
+  const State state = states_.back();
+  made_ = false;
+  ended_ = state != kWaits && state != Grammar::kDead && rule_->grammar->must_end(state);
+}
+
+void GrammarLimit::make_mask() {
+  const State state = states_.back();
+  DS_CHECK(state != kWaits, "a mask before the grammar begins");
   std::ranges::fill(mask_, 0);
+  made_ = true;
   if (state == Grammar::kDead) return;
   try {
     rule_->grammar->fill_mask(state, mask_);
-    ended_ = rule_->grammar->must_end(state);
   } catch (const GrammarTooComplex&) {
-    state_ = Grammar::kDead;
+    std::ranges::fill(mask_, 0);
   }
 }
 

@@ -1,8 +1,9 @@
 // Keeps the answer of one sequence on a grammar: which tokens may come next, as a bit each.
-// Everything follows from the tokens recorded.
+// Everything follows from the tokens recorded, of which the last can be taken back.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "engine/sampling_params.h"
@@ -15,24 +16,34 @@ class GrammarLimit {
   explicit GrammarLimit(const GrammarRule& rule);
 
   // The answer has not come to where the grammar begins.
-  bool waits() const { return waits_; }
-  // Only while not waits(); valid until the next record(). No bit is set if the grammar has grown
-  // beyond its limits.
-  const uint64_t* allowed() const { return mask_.data(); }
+  bool waits() const { return states_.back() == kWaits; }
   // Nothing may follow but the end.
   bool ended() const { return ended_; }
 
+  // The mask of the next token has to be made: see make_mask().
+  bool needs_mask() const { return !made_ && !waits(); }
+  // Makes what mask() points to. On any thread, while nothing else is called on this. No bit is
+  // set if the grammar has grown beyond its limits.
+  void make_mask();
+  // Its address stays the same; its bits hold for the next token once make_mask() was called.
+  const uint64_t* mask() const { return mask_.data(); }
+
   void record(int32_t token);
+  // Takes back the last `count` recorded tokens, such as drafts that were not accepted.
+  void rollback(int64_t count);
 
  private:
-  void follow(int32_t token);
-  void enter(Grammar::State state);
+  using State = Grammar::State;
+  static constexpr State kWaits = ~State{0};  // no state: a pool has far fewer
+
+  State follow(State state, int32_t token) const;
+  void settle();
 
   const GrammarRule* rule_;
-  bool waits_;
-  bool ended_ = false;
-  Grammar::State state_ = Grammar::kDead;
+  std::vector<State> states_;  // before the first token and behind each
   std::vector<uint64_t> mask_;
+  bool made_ = false;
+  bool ended_ = false;
 };
 
 }  // namespace deltaserve

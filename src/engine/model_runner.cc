@@ -15,6 +15,7 @@ class LoadedModelRunner : public ModelRunner, private CacheTransfer {
            std::span<SampledToken> sampled) override {
     DS_CHECK(rows.size() == batch.logits_rows.size() && sampled.size() == rows.size());
     model_->forward(batch);
+    wait_for_rows();
     if (rows.empty()) return;
     SampleArgs args;
     args.B = static_cast<int64_t>(rows.size());

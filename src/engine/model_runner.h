@@ -2,8 +2,10 @@
 // so that scheduler and engine are tested without a model.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "cache/host_store.h"
 #include "model/batch.h"
@@ -21,8 +23,20 @@ class ModelRunner {
   virtual void run(const Batch& batch, std::span<const SamplingRow> rows,
                    std::span<SampledToken> sampled) = 0;
 
+  // `wait` returns when what the rows point to is complete. run() calls it behind the forward pass,
+  // which it overlaps, and before the draw.
+  void on_draw(std::function<void()> wait) { wait_for_rows_ = std::move(wait); }
+
   // Copies of the caches to host memory and back; null: not possible.
   virtual CacheTransfer* transfer() { return nullptr; }
+
+ protected:
+  void wait_for_rows() const {
+    if (wait_for_rows_) wait_for_rows_();
+  }
+
+ private:
+  std::function<void()> wait_for_rows_;
 };
 
 // `model` is allocated and must outlive the runner. Tokens are drawn below `sampling_vocab_size`.

@@ -55,7 +55,7 @@ SamplingRow SamplerState::next_row() const {
   row.num_logit_bias = static_cast<int32_t>(sampling.logit_bias.size());
   row.banned = banned_.data();
   row.num_banned = num_banned();
-  if (grammar_ && !grammar_->waits()) row.allowed = grammar_->allowed();
+  if (grammar_ && !grammar_->waits()) row.allowed = grammar_->mask();
   // A forced token comes whatever is banned.
   if (thinking_ && thinking_->forces()) {
     row.allowed = thinking_->only_forced();

@@ -21,8 +21,12 @@ class SamplerState {
   // in [0, vocab_size), except stop and banned tokens, which may lie anywhere.
   SamplerState(const Request& request, int32_t choice, int32_t vocab_size);
 
-  // How to draw the next token. Its pointers are valid until the next record() or destruction.
+  // How to draw the next token. Its pointers are valid until the next record() or destruction; what
+  // row.allowed points to is complete once unmade_mask() is made.
   SamplingRow next_row() const;
+
+  // What has to make the mask of next_row(), null if nothing has to.
+  GrammarLimit* unmade_mask() { return grammar_ && grammar_->needs_mask() ? &*grammar_ : nullptr; }
 
   // A token was drawn and is now part of the output.
   void record(int32_t token);

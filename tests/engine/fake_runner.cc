@@ -53,6 +53,7 @@ void FakeRunner::run(const Batch& batch, std::span<const SamplingRow> rows,
     begin = batch.phase_ends[phase];
   }
   require(begin == batch.num_seqs(), "a sequence belongs to no phase");
+  wait_for_rows();
   for (size_t r = 0; r < rows.size(); ++r) {
     const int32_t row = batch.logits_rows[r];
     const auto after = std::ranges::upper_bound(batch.cu_seqlens, row);

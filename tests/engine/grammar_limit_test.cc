@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 #include "engine/sampler_state.h"
 #include "grammar/grammar_spec.h"
 
@@ -14,12 +17,15 @@ constexpr int32_t kEnd = 256;
 constexpr int32_t kThinkClose = 257;
 constexpr int32_t kVocab = 258;
 
-std::shared_ptr<Grammar> choice(std::vector<std::string> choices) {
+std::shared_ptr<const GrammarVocabulary> byte_vocabulary() {
   std::vector<std::string> tokens;
   for (int byte = 0; byte < 256; ++byte) tokens.emplace_back(1, static_cast<char>(byte));
   tokens.resize(kVocab);
-  auto vocabulary = std::make_shared<GrammarVocabulary>(std::move(tokens), std::vector{kEnd});
-  return compile_grammar(ChoiceSpec{std::move(choices)}, std::move(vocabulary)).value();
+  return std::make_shared<GrammarVocabulary>(std::move(tokens), std::vector{kEnd});
+}
+
+std::shared_ptr<Grammar> choice(std::vector<std::string> choices) {
+  return compile_grammar(ChoiceSpec{std::move(choices)}, byte_vocabulary()).value();
 }
 
 Request request_with(std::shared_ptr<Grammar> grammar, std::optional<int32_t> after) {
@@ -32,7 +38,9 @@ Request request_with(std::shared_ptr<Grammar> grammar, std::optional<int32_t> af
   return request;
 }
 
-std::vector<int32_t> allowed(const SamplingRow& row) {
+std::vector<int32_t> allowed(SamplerState& state) {
+  if (GrammarLimit* mask = state.unmade_mask()) mask->make_mask();
+  const SamplingRow row = state.next_row();
   std::vector<int32_t> tokens;
   for (int32_t token = 0; token < kVocab; ++token) {
     if ((row.allowed[token / 64] >> (token % 64) & 1) != 0) tokens.push_back(token);
@@ -47,12 +55,12 @@ std::vector<int32_t> banned(const SamplingRow& row) {
 TEST(GrammarLimit, AllowsWhatMayComeNext) {
   const Request request = request_with(choice({"ab", "abc", "x"}), std::nullopt);
   SamplerState state(request, 0, kVocab);
-  EXPECT_EQ(allowed(state.next_row()), (std::vector<int32_t>{'a', 'x'}));
+  EXPECT_EQ(allowed(state), (std::vector<int32_t>{'a', 'x'}));
   state.record('a');
-  EXPECT_EQ(allowed(state.next_row()), (std::vector<int32_t>{'b'}));
+  EXPECT_EQ(allowed(state), (std::vector<int32_t>{'b'}));
   EXPECT_FALSE(state.finish_after('a'));
   state.record('b');
-  EXPECT_EQ(allowed(state.next_row()), (std::vector<int32_t>{'c', kEnd}));
+  EXPECT_EQ(allowed(state), (std::vector<int32_t>{'c', kEnd}));
   EXPECT_FALSE(state.finish_after('b'));
   state.record('c');
   EXPECT_EQ(state.finish_after('c'), FinishReason::kStop) << "nothing may follow";
@@ -67,7 +75,7 @@ TEST(GrammarLimit, WaitsForTheThoughtAndKeepsTheAnswerOpen) {
   state.record('z');
   EXPECT_EQ(state.next_row().allowed, nullptr);
   state.record(kThinkClose);
-  EXPECT_EQ(allowed(state.next_row()), (std::vector<int32_t>{'a'}));
+  EXPECT_EQ(allowed(state), (std::vector<int32_t>{'a'}));
   EXPECT_TRUE(banned(state.next_row()).empty());
 }
 
@@ -77,8 +85,8 @@ TEST(GrammarLimit, EveryChoiceHasItsOwnPlace) {
   SamplerState second(request, 1, kVocab);
   first.record('a');
   second.record('c');
-  EXPECT_EQ(allowed(first.next_row()), (std::vector<int32_t>{'b'}));
-  EXPECT_EQ(allowed(second.next_row()), (std::vector<int32_t>{'d'}));
+  EXPECT_EQ(allowed(first), (std::vector<int32_t>{'b'}));
+  EXPECT_EQ(allowed(second), (std::vector<int32_t>{'d'}));
 }
 
 TEST(GrammarLimit, AThinkingBudgetForcesItsTokensFirst) {
@@ -86,9 +94,9 @@ TEST(GrammarLimit, AThinkingBudgetForcesItsTokensFirst) {
   request.sampling.thinking_budget = ThinkingBudget{1, true, 300, kThinkClose, {kThinkClose}};
   SamplerState state(request, 0, kVocab);
   state.record('z');
-  EXPECT_EQ(allowed(state.next_row()), (std::vector<int32_t>{kThinkClose}));
+  EXPECT_EQ(allowed(state), (std::vector<int32_t>{kThinkClose}));
   state.record(kThinkClose);
-  EXPECT_EQ(allowed(state.next_row()), (std::vector<int32_t>{'a'}));
+  EXPECT_EQ(allowed(state), (std::vector<int32_t>{'a'}));
 }
 
 TEST(GrammarLimit, MinTokensCannotLeaveItWithoutAToken) {
@@ -98,6 +106,53 @@ TEST(GrammarLimit, MinTokensCannotLeaveItWithoutAToken) {
   state.record('a');
   EXPECT_EQ(state.finish_after('a'), FinishReason::kStop);
 }
+
+// What a limit knows, as if made anew from `tokens`.
+void expect_rebuilt(GrammarLimit& limit, const GrammarRule& rule,
+                    const std::vector<int32_t>& tokens) {
+  GrammarLimit rebuilt(rule);
+  for (const int32_t token : tokens) rebuilt.record(token);
+  ASSERT_EQ(limit.waits(), rebuilt.waits());
+  ASSERT_EQ(limit.ended(), rebuilt.ended());
+  if (limit.waits()) return;
+  limit.make_mask();
+  rebuilt.make_mask();
+  const auto words = static_cast<std::ptrdiff_t>(rule.grammar->vocabulary().num_words());
+  ASSERT_TRUE(std::equal(limit.mask(), limit.mask() + words, rebuilt.mask()));
+}
+
+class GrammarRollback : public testing::TestWithParam<std::optional<int32_t>> {};
+
+TEST_P(GrammarRollback, EqualsRebuildingFromTheTokensThatAreLeft) {
+  const auto schema = json::parse(
+      R"({"type":"object","properties":{"a":{"type":"string","maxLength":3},"b":{"type":"array",
+          "items":{"enum":[true,null]}}},"required":["b"]})");
+  const GrammarRule rule{compile_grammar(JsonSchemaSpec{*schema}, byte_vocabulary()).value(),
+                         GetParam()};
+  std::mt19937 random(11);
+  GrammarLimit limit(rule);
+  std::vector<int32_t> tokens;
+  int64_t num_dead = 0;
+  for (int step = 0; step < 3000; ++step) {
+    if (random() % 3 == 0) {
+      const size_t count = random() % (std::min<size_t>(tokens.size(), 6) + 1);
+      limit.rollback(static_cast<int64_t>(count));
+      tokens.resize(tokens.size() - count);
+    } else {
+      std::vector<int32_t> choices = {'x', kEnd, kThinkClose};  // drafts may break the grammar
+      for (int32_t token = 0; token < kVocab && !limit.waits(); ++token) {
+        if ((limit.mask()[token / 64] >> (token % 64) & 1) != 0) choices.push_back(token);
+      }
+      num_dead += choices.size() == 3 && !limit.waits() ? 1 : 0;
+      tokens.push_back(choices[random() % choices.size()]);
+      limit.record(tokens.back());
+    }
+    expect_rebuilt(limit, rule, tokens);
+  }
+  EXPECT_GT(num_dead, 10) << "states without a way on are met too";
+}
+
+INSTANTIATE_TEST_SUITE_P(Starts, GrammarRollback, testing::Values(std::nullopt, kThinkClose));
 
 }  // namespace
 }  // namespace deltaserve
