@@ -1,5 +1,6 @@
-// vision_attention on plain cores: a warp takes four query rows of one head, 32 keys at a time; a
-// lane makes the scores of one key and keeps every 32nd dimension of the outputs. Float32 inside.
+// vision_attention, and its form on plain cores for float32 and odd heads: a warp takes four query
+// rows of one head, 32 keys at a time; a lane makes the scores of one key and keeps every 32nd
+// dimension of the outputs. Float32 inside.
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/vision_ops.h"
@@ -115,6 +116,10 @@ __global__ void __launch_bounds__(kWarps* kWarp) attend_segments(VisionAttention
 }  // namespace cuda
 
 void launch_vision_attention(CudaContext& context, const VisionAttentionArgs& args) {
+  if (context.compute_dtype == DType::kBF16 && serves_vision_tiles(args)) {
+    launch_vision_tiles(context, args);
+    return;
+  }
   const dim3 grid(static_cast<unsigned>(cuda::ceil_div(args.max_queries, cuda::kBlockRows)),
                   static_cast<unsigned>(args.num_heads), static_cast<unsigned>(args.num_segments));
   cuda::with_x(context.compute_dtype, [&]<typename X>(X*) {

@@ -16,4 +16,8 @@ void launch_add_positions(CudaContext& context, const AddPositionsArgs& args);
 void launch_vision_rope(CudaContext& context, const VisionRopeArgs& args);
 void launch_vision_attention(CudaContext& context, const VisionAttentionArgs& args);
 
+// Attention of bfloat16 on tensor cores, for heads and rows that lie on 16-byte borders.
+bool serves_vision_tiles(const VisionAttentionArgs& args);
+void launch_vision_tiles(const CudaContext& context, const VisionAttentionArgs& args);
+
 }  // namespace deltaserve
