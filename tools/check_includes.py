@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The direction of the folders of src/: a file may include its own folder and those below it.
 
-base <- json, tensor <- text, ops <- chat, backends, model, cache <- engine <- api <- server <- app.
+base <- json, tensor <- text, grammar, media, ops <- chat, backends, model, cache <- engine <- api <- server <- app.
 Only app/wiring.cc may name a backend.
 """
 import pathlib
@@ -19,7 +19,7 @@ BELOW = {
 }
 BELOW["chat"] = {"base", "json", "tensor", "text", "grammar", "media"}
 BELOW["backends"] = {"base", "json", "tensor", "ops"}
-BELOW["model"] = {"base", "json", "tensor", "ops"}
+BELOW["model"] = {"base", "json", "tensor", "media", "ops"}
 BELOW["cache"] = {"base", "json", "tensor", "ops"}
 BELOW["engine"] = {"base", "json", "tensor", "text", "grammar", "media", "ops", "model", "cache"}
 BELOW["api"] = BELOW["engine"] | {"chat", "engine"}

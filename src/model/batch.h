@@ -24,6 +24,13 @@ struct BlockCopy {
   int32_t to = 0;
 };
 
+// Rows of the model's vision embeddings that stand in for those of the embedding table.
+struct EmbeddingCopy {
+  int32_t row = 0;   // of the step
+  int64_t from = 0;  // of the embeddings
+  int32_t count = 0;
+};
+
 struct Batch {
   std::vector<int32_t> input_ids;     // [T]
   std::vector<int32_t> positions;     // [3 * T] M-RoPE rows T, H, W
@@ -40,6 +47,7 @@ struct Batch {
   std::vector<StateCopy> restores;      // made before anything else; `phase` has no meaning
   std::vector<StateCopy> snapshots;     // ascending by phase
   std::vector<BlockCopy> block_copies;  // made when all else is done
+  std::vector<EmbeddingCopy> embeddings;
 
   int32_t num_tokens() const { return static_cast<int32_t>(input_ids.size()); }
   int32_t num_seqs() const { return static_cast<int32_t>(state_slots.size()); }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include "json/fields.h"
@@ -198,6 +199,10 @@ VisionConfig read_vision(ConfigReader& reader, int32_t text_hidden_size) {
   vision.spatial_merge_size = reader.integer32("spatial_merge_size", 1, 16, 2);
   vision.num_position_embeddings = reader.integer32("num_position_embeddings", 1, kMaxVocab, 2304);
   vision.out_hidden_size = reader.integer32("out_hidden_size", 1, kMaxWidth);
+  if (const auto side = static_cast<int32_t>(std::sqrt(vision.num_position_embeddings));
+      side * side != vision.num_position_embeddings) {
+    reader.refuse("num_position_embeddings", "must be a square");
+  }
   if (vision.hidden_size % vision.num_heads != 0) {
     reader.refuse("num_heads", "must divide hidden_size");
   }

@@ -31,7 +31,7 @@ struct MoeConfig {
   bool norm_topk_prob = true;
 };
 
-struct VisionConfig {  // recognised and checked; the tower itself is a later part
+struct VisionConfig {
   int32_t depth = 0;
   int32_t hidden_size = 0;
   int32_t intermediate_size = 0;

@@ -65,6 +65,9 @@ Decoder::Decoder(ModelConfig config, Backend& backend, WeightLoader& loader)
   } else {
     lm_head_ = loader.linear("lm_head.weight", V, H);
   }
+  if (config_.vision && loader.has_vision()) {
+    vision_ = std::make_unique<VisionTower>(*config_.vision, backend_, loader);
+  }
   weight_bytes_ = loader.weight_bytes();
   cache_ = CacheBuffers(config_, backend_);
 }
@@ -77,7 +80,8 @@ ModelMemory Decoder::memory() const {
 }
 
 int64_t Decoder::workspace_bytes(const StepLimits& limits) const {
-  return Workspace::bytes(config_, backend_.compute_dtype(), limits) + BatchBuffers::bytes(limits);
+  return Workspace::bytes(config_, backend_.compute_dtype(), limits) + BatchBuffers::bytes(limits) +
+         (vision_ ? vision_->workspace_bytes(limits) : 0);
 }
 
 Result<void> Decoder::allocate(const StepLimits& limits, int64_t num_blocks,
@@ -85,7 +89,8 @@ Result<void> Decoder::allocate(const StepLimits& limits, int64_t num_blocks,
   DS_CHECK(!workspace_, "allocate() is called once");
   DS_CHECK(limits.max_tokens > 0 && limits.max_seqs > 0 && limits.max_model_len > 0);
   limits_ = limits;
-  if (Result<void> reserved = backend_.reserve(limits); !reserved) {
+  limits_.max_vision_rows = vision_ && limits.max_frame_patches > 0 ? kVisionPartRows : 0;
+  if (Result<void> reserved = backend_.reserve(limits_); !reserved) {
     return reserved;
   }
   Result<Workspace> workspace = Workspace::allocate(config_, backend_, limits);
@@ -101,7 +106,7 @@ Result<void> Decoder::allocate(const StepLimits& limits, int64_t num_blocks,
   }
   workspace_ = std::move(*workspace);
   batch_ = std::move(*batch);
-  return {};
+  return vision_ ? vision_->allocate(limits) : Result<void>();
 }
 
 void Decoder::copy_state(int32_t from_slot, int32_t to_slot) {
@@ -130,7 +135,7 @@ void Decoder::forward(const Batch& batch, const HiddenCallback& on_hidden) {
                      .workspace = *workspace_,
                      .T = batch.num_tokens(),
                      .element_size = dtype_size(backend_.compute_dtype())};
-  if (!on_hidden && batch_->repeats()) {
+  if (!on_hidden && batch.embeddings.empty() && batch_->repeats()) {
     backend_.run_step({.num_seqs = batch_->view().num_seqs,
                        .max_blocks_per_seq = batch_->view().max_blocks_per_seq},
                       [&] { run_model(step, batch, on_hidden); });
@@ -145,8 +150,19 @@ void Decoder::run_model(const Step& step, const Batch& batch, const HiddenCallba
                   .ids = batch_->input_ids(),
                   .table = embed_tokens_.get(),
                   .out = workspace_->residual.as<float>()});
+  inject_vision(batch);
   run_layers(step, on_hidden);
   run_head(step, batch, on_hidden);
+}
+
+void Decoder::inject_vision(const Batch& batch) const {
+  const int64_t H = config_.hidden_size;
+  for (const EmbeddingCopy& copy : batch.embeddings) {
+    DS_CHECK(vision_ && copy.row >= 0 && copy.row + copy.count <= batch.num_tokens());
+    backend_.copy_on_device(workspace_->residual.as<float>() + copy.row * H,
+                            vision_->embeddings() + copy.from * H,
+                            static_cast<size_t>(copy.count * H) * sizeof(float));
+  }
 }
 
 void Decoder::run_layers(const Step& step, const HiddenCallback& on_hidden) {
@@ -276,13 +292,20 @@ Result<std::unique_ptr<Model>> load_model(const Checkpoint& checkpoint, Backend&
   if (Result<void> checked = backend.check_shape(cache_shape(*config)); !checked) {
     return std::unexpected(std::move(checked.error()));
   }
+  if (config->vision) {
+    const VisionShape shape = {.num_heads = config->vision->num_heads,
+                               .head_dim = config->vision->hidden_size / config->vision->num_heads};
+    if (Result<void> checked = backend.check_vision_shape(shape); !checked) {
+      return std::unexpected(std::move(checked.error()));
+    }
+  }
   const Result<LoadQuantization> quantization = choose_quantization(*config, options);
   if (!quantization) {
     return std::unexpected(quantization.error());
   }
   WeightLoader loader(checkpoint, backend, on_progress, *quantization);
   auto decoder = std::make_unique<Decoder>(*config, backend, loader);
-  Result<void> finished = loader.finish(*config);
+  Result<void> finished = loader.finish();
   if (!finished) {
     return std::unexpected(std::move(finished.error()));
   }

@@ -15,6 +15,7 @@
 #include "model/mlp.h"
 #include "model/model.h"
 #include "model/moe.h"
+#include "model/vision_tower.h"
 #include "model/weight_loader.h"
 #include "model/workspace.h"
 
@@ -36,6 +37,7 @@ class Decoder final : public Model {
   const ModelConfig& config() const override { return config_; }
   ModelMemory memory() const override;
   Backend& backend() override { return backend_; }
+  VisionTower* vision() const override { return vision_.get(); }
   Result<void> allocate(const StepLimits& limits, int64_t num_blocks,
                         int64_t num_state_slots) override;
   int64_t workspace_bytes(const StepLimits& limits) const override;
@@ -51,6 +53,7 @@ class Decoder final : public Model {
 
  private:
   void run_model(const Step& step, const Batch& batch, const HiddenCallback& on_hidden);
+  void inject_vision(const Batch& batch) const;
   void run_layers(const Step& step, const HiddenCallback& on_hidden);
   void run_head(const Step& step, const Batch& batch, const HiddenCallback& on_hidden);
   void add_norm(float* residual, const float* delta, const DeviceBuffer& weight, void* out,
@@ -66,6 +69,7 @@ class Decoder final : public Model {
   std::vector<DecoderLayer> layers_;
   DeviceBuffer norm_;  // [H]
   std::unique_ptr<LinearWeight> lm_head_;
+  std::unique_ptr<VisionTower> vision_;
   int64_t weight_bytes_ = 0;
   StepLimits limits_;
   CacheBuffers cache_;

@@ -3,14 +3,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <span>
 
 namespace deltaserve {
 
 namespace {
 
 constexpr std::string_view kInputIds = ".input_ids";
+
+// Patches on a side, or frames: their product stays within 63 bits.
+constexpr int32_t kMaxGrid = 1 << 16;
 
 std::unexpected<Error> bad_tensor(const std::string& name, std::string_view what) {
   return invalid(fmt::format("tensor \"{}\" {}", name, what), name);
@@ -125,6 +130,109 @@ Result<void> read_greedy(const SafetensorsFile& file, const ModelConfig& config,
   return {};
 }
 
+// A matrix of int32 with `columns` columns.
+Result<std::vector<int32_t>> read_matrix(const SafetensorsFile& file, const std::string& name,
+                                         int64_t columns) {
+  const TensorView* view = file.find(name);
+  if (view == nullptr || view->dtype != DType::kI32 || view->shape.size() != 2 ||
+      view->shape[1] != columns) {
+    return bad_tensor(name, fmt::format("must be int32 with {} columns", columns));
+  }
+  std::vector<int32_t> values(static_cast<size_t>(view->num_elements()));
+  if (!values.empty()) {
+    std::memcpy(values.data(), view->data, values.size() * sizeof(int32_t));
+  }
+  return values;
+}
+
+// Patches as the tower takes them, [N, W].
+Result<std::vector<float>> read_patches(const SafetensorsFile& file, const std::string& name,
+                                        int64_t width) {
+  const TensorView& view = *file.find(name);
+  if (view.shape.size() != 2 || view.shape[1] != width) {
+    return bad_tensor(name, fmt::format("must have {} columns", width));
+  }
+  if (view.dtype == DType::kF32) {
+    return to_float_vector(view);
+  }
+  if (view.dtype != DType::kU8) {
+    return bad_tensor(name, "must be float32 or uint8");
+  }
+  std::vector<float> values(static_cast<size_t>(view.num_elements()));
+  constexpr float kHalfRange = 127.5F;
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = (static_cast<float>(std::to_integer<int>(view.data[i])) - kHalfRange) / kHalfRange;
+  }
+  return values;
+}
+
+Result<void> split_items(const std::vector<float>& patches, const std::vector<int32_t>& grids,
+                         const VisionConfig& vision, int64_t width, GoldenCase& golden) {
+  auto next = patches.begin();
+  for (size_t i = 0; i < grids.size(); i += 3) {
+    auto item = std::make_shared<VisionItem>();
+    item->grid_t = grids[i];
+    item->grid_h = grids[i + 1];
+    item->grid_w = grids[i + 2];
+    item->merge_size = vision.spatial_merge_size;
+    const bool in_range = std::ranges::all_of(
+        std::span(grids).subspan(i, 3), [](int32_t size) { return size > 0 && size <= kMaxGrid; });
+    const int64_t values = in_range ? item->num_patches() * width : 0;
+    if (!in_range || values > patches.end() - next) {
+      return bad_tensor(golden.name + ".grid_thw", "does not fit the patches");
+    }
+    item->patches.assign(next, next + values);
+    next += values;
+    golden.items.push_back(std::move(item));
+  }
+  return {};
+}
+
+Result<void> read_vision(const SafetensorsFile& file, const ModelConfig& config,
+                         GoldenCase& golden) {
+  const std::string pixels = golden.name + ".pixel_values";
+  if (file.find(pixels) == nullptr) {
+    return {};
+  }
+  if (!config.vision) {
+    return bad_tensor(pixels, "is for a model with a vision_config");
+  }
+  const VisionConfig& vision = *config.vision;
+  const int64_t width =
+      int64_t{3} * vision.temporal_patch_size * vision.patch_size * vision.patch_size;
+  const Result<std::vector<float>> patches = read_patches(file, pixels, width);
+  if (!patches) {
+    return std::unexpected(patches.error());
+  }
+  const Result<std::vector<int32_t>> grids = read_matrix(file, golden.name + ".grid_thw", 3);
+  if (!grids) {
+    return std::unexpected(grids.error());
+  }
+  if (Result<void> split = split_items(*patches, *grids, vision, width, golden); !split) {
+    return split;
+  }
+  size_t num_tokens = 0;
+  for (const auto& item : golden.items) {
+    num_tokens += static_cast<size_t>(item->num_tokens());
+  }
+  Result<TensorView> embeds =
+      read_rows(file, golden.name + ".vision_embeds", num_tokens, vision.out_hidden_size);
+  if (!embeds) {
+    return std::unexpected(std::move(embeds.error()));
+  }
+  golden.vision_embeds = std::move(*embeds);
+  const std::string positions = golden.name + ".position_ids";
+  if (file.find(positions) != nullptr) {
+    Result<std::vector<int32_t>> ids =
+        read_matrix(file, positions, static_cast<int64_t>(golden.input_ids.size()));
+    if (!ids || ids->size() != 3 * golden.input_ids.size()) {
+      return bad_tensor(positions, "must be int32 of shape [3, T]");
+    }
+    golden.position_ids = std::move(*ids);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<GoldenCase>> read_golden_cases(const SafetensorsFile& file,
@@ -136,12 +244,9 @@ Result<std::vector<GoldenCase>> read_golden_cases(const SafetensorsFile& file,
     }
     GoldenCase golden;
     golden.name = tensor.substr(0, tensor.size() - kInputIds.size());
-    golden.needs_vision = file.find(golden.name + ".pixel_values") != nullptr;
-    if (!golden.needs_vision) {
-      for (const auto& read : {read_prompt, read_hidden, read_greedy}) {
-        if (Result<void> part = read(file, config, golden); !part) {
-          return std::unexpected(std::move(part.error()));
-        }
+    for (const auto& read : {read_prompt, read_hidden, read_greedy, read_vision}) {
+      if (Result<void> part = read(file, config, golden); !part) {
+        return std::unexpected(std::move(part.error()));
       }
     }
     cases.push_back(std::move(golden));

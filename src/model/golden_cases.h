@@ -6,14 +6,20 @@
 //                                after the final norm
 //   NAME.greedy_ids [n] int32, NAME.greedy_logits [n, V] float32   optional: ids[0] follows the
 //                                prompt, logits[i] come after ids[0..i] have been fed
-// A case with NAME.pixel_values needs the vision tower.
+// A case with pictures has beside that
+//   NAME.pixel_values [N, W] float32, or uint8 (0 to 255 is -1 to 1)   their patches
+//   NAME.grid_thw [K, 3] int32   frames, rows and columns of patches of each
+//   NAME.vision_embeds [n, H] float32   what the vision tower makes of them
+//   NAME.position_ids [3, T] int32      optional: M-RoPE positions of the prompt
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "media/vision_item.h"
 #include "model/config.h"
 #include "tensor/safetensors.h"
 
@@ -21,13 +27,17 @@ namespace deltaserve {
 
 struct GoldenCase {
   std::string name;
-  bool needs_vision = false;         // the other members are empty then
   std::vector<int32_t> input_ids;    // [T]
   std::vector<int32_t> logits_rows;  // [R] prompt positions
   TensorView logits;                 // [R, V]
   std::vector<TensorView> hidden;    // each [T, H], layers + 1 of them or none
   std::vector<int32_t> greedy_ids;   // [n]
   TensorView greedy_logits;          // [n, V]
+  std::vector<std::shared_ptr<const VisionItem>> items;
+  TensorView vision_embeds;           // [n, H]; empty without items
+  std::vector<int32_t> position_ids;  // [3, T] or empty
+
+  bool needs_vision() const { return !items.empty(); }
 };
 
 // All cases in name order; views point into `file`. Errors name the tensor that is missing, has the

@@ -18,6 +18,8 @@
 
 namespace deltaserve {
 
+class VisionTower;
+
 // Bytes that the memory plan counts with; per block and per slot over all layers.
 struct ModelMemory {
   int64_t weight_bytes = 0;      // held by the backend
@@ -39,6 +41,7 @@ class Model {
   virtual const ModelConfig& config() const = 0;
   virtual ModelMemory memory() const = 0;
   virtual Backend& backend() = 0;
+  virtual VisionTower* vision() const { return nullptr; }  // null: text only
 
   // Reserves workspace for the limits and the pools: block ids are [0, num_blocks), slots
   // [0, num_state_slots). Called once.
@@ -72,8 +75,9 @@ struct LoadOptions {
   std::string quantization = {};
 };
 
-// Loads every text tensor; vision and MTP tensors are recognised and left alone; any other tensor,
-// a missing or misshaped one is an error with its name. `backend` must outlive the model, the
+// Loads every tensor of the text model, and of the vision tower if there is any of it; MTP tensors
+// are recognised and left alone; any other tensor, a missing or misshaped one is an error with its
+// name. `backend` must outlive the model, the
 // checkpoint too (embeddings read the mapped file).
 Result<std::unique_ptr<Model>> load_model(const Checkpoint& checkpoint, Backend& backend,
                                           const ProgressCallback& on_progress = {},

@@ -10,6 +10,10 @@
 #include <span>
 #include <utility>
 
+#include "model/embedding_copies.h"
+#include "model/prompt_layout.h"
+#include "model/vision_tower.h"
+
 namespace deltaserve {
 
 namespace {
@@ -22,6 +26,8 @@ struct Run {  // one case being run
   int32_t position = 0;   // tokens computed
   int32_t scheduled = 0;  // tokens of this step
   int32_t first_row = 0;  // in this step's batch
+  PromptLayout layout = {};
+  std::vector<std::vector<int32_t>> pages = {};  // of each of the case's items
 
   int32_t prompt_len() const { return static_cast<int32_t>(golden->input_ids.size()); }
   int32_t length() const { return prompt_len() + static_cast<int32_t>(golden->greedy_ids.size()); }
@@ -73,6 +79,8 @@ class Verifier {
     const int32_t left = run.prompt_len() - run.position;
     return left <= 0 ? 1 : options_.chunk == 0 ? left : std::min(left, options_.chunk);
   }
+  Result<void> place_pictures(Run& run, StepLimits& limits);
+  void encode_pictures();
   void step(std::span<Run*> active);
   void add_sequence(Run& run);
   void compare_logits(std::span<Run*> active);
@@ -101,6 +109,9 @@ Result<void> Verifier::prepare(const std::vector<const GoldenCase*>& cases) {
     num_blocks += run.num_blocks();
     max_blocks = std::max(max_blocks, run.num_blocks());
     const int64_t rows = step_len(run);
+    if (Result<void> placed = place_pictures(run, limits); !placed) {
+      return placed;
+    }
     limits.max_tokens =
         options_.packed ? limits.max_tokens + rows : std::max(limits.max_tokens, rows);
     runs_.push_back(std::move(run));
@@ -112,7 +123,73 @@ Result<void> Verifier::prepare(const std::vector<const GoldenCase*>& cases) {
   return model_.allocate(limits, num_blocks, static_cast<int64_t>(runs_.size()));
 }
 
+// Pages for the case's embeddings, and the positions that its pictures give to its tokens.
+Result<void> Verifier::place_pictures(Run& run, StepLimits& limits) {
+  const GoldenCase& golden = *run.golden;
+  const ModelConfig& config = model_.config();
+  PlaceholderIds ids;
+  if (golden.needs_vision()) {
+    ids = {.image = config.image_token_id, .video = config.video_token_id};
+  }
+  Result<PromptLayout> layout = PromptLayout::make(golden.input_ids, golden.items, ids);
+  if (!layout) {
+    return std::unexpected(std::move(layout.error()));
+  }
+  run.layout = std::move(*layout);
+  for (const auto& item : golden.items) {
+    limits.max_frame_patches =
+        std::max(limits.max_frame_patches, int64_t{item->grid_h} * item->grid_w);
+    std::vector<int32_t>& pages = run.pages.emplace_back();
+    for (int64_t i = 0; i < vision_pages_for(item->num_tokens()); ++i) {
+      pages.push_back(static_cast<int32_t>(limits.vision_pages++));
+    }
+  }
+  const auto T = static_cast<size_t>(run.prompt_len());
+  for (size_t i = 0; i < golden.position_ids.size(); ++i) {
+    const auto position = run.layout.position(static_cast<int64_t>(i % T));
+    run.report.num_positions_wrong += golden.position_ids[i] != position[i / T] ? 1 : 0;
+  }
+  return {};
+}
+
+void Verifier::encode_pictures() {
+  std::vector<VisionJob> jobs;
+  for (const Run& run : runs_) {
+    for (size_t i = 0; i < run.pages.size(); ++i) {
+      jobs.push_back({.item = run.golden->items[i], .pages = run.pages[i]});
+    }
+  }
+  if (jobs.empty()) {
+    return;
+  }
+  VisionTower& tower = *model_.vision();
+  tower.begin(std::move(jobs));
+  while (tower.busy()) {
+    tower.advance(std::numeric_limits<double>::max());
+  }
+  const auto width = static_cast<size_t>(tower.config().out_hidden_size);
+  std::vector<float> row(width);
+  for (Run& run : runs_) {
+    int64_t recorded = 0;
+    for (size_t i = 0; i < run.pages.size(); ++i) {
+      for (int64_t r = 0; r < run.golden->items[i]->num_tokens(); ++r, ++recorded) {
+        const int64_t at =
+            run.pages[i][static_cast<size_t>(r / kVisionPageRows)] * kVisionPageRows +
+            r % kVisionPageRows;
+        model_.backend().copy_to_host(row.data(),
+                                      tower.embeddings() + at * tower.config().out_hidden_size,
+                                      width * sizeof(float));
+        const float* reference = row_of(run.golden->vision_embeds, recorded);
+        for (size_t d = 0; d < width; ++d) {
+          run.report.vision.add(row[d], reference[d]);
+        }
+      }
+    }
+  }
+}
+
 void Verifier::run_all() {
+  encode_pictures();
   std::vector<Run*> active;
   if (!options_.packed) {
     for (Run& run : runs_) {
@@ -150,6 +227,9 @@ void Verifier::add_sequence(Run& run) {
       batch_.logits_rows.push_back(run.first_row + i);
     }
   }
+  const std::vector<std::span<const int32_t>> pages(run.pages.begin(), run.pages.end());
+  append_embedding_copies(run.layout, pages, run.position, run.position + run.scheduled,
+                          run.first_row, batch_.embeddings);
   for (int32_t i = 0; i < batch_.max_blocks_per_seq; ++i) {
     batch_.block_tables.push_back(i < run.num_blocks() ? run.first_block + i : 0);
   }
@@ -167,10 +247,10 @@ void Verifier::step(std::span<Run*> active) {
   for (Run* run : active) {
     add_sequence(*run);
   }
-  for (int32_t axis = 0; axis < 3; ++axis) {
+  for (size_t axis = 0; axis < 3; ++axis) {
     for (const Run* run : active) {
       for (int32_t i = 0; i < run->scheduled; ++i) {
-        batch_.positions.push_back(run->position + i);
+        batch_.positions.push_back(run->layout.position(run->position + i)[axis]);
       }
     }
   }
@@ -261,7 +341,7 @@ Result<VerifyReport> verify_model(Model& model, const std::vector<GoldenCase>& c
     if (!options.only.empty() && ::fnmatch(options.only.c_str(), golden.name.c_str(), 0) != 0) {
       continue;
     }
-    if (golden.needs_vision) {
+    if (golden.needs_vision() && model.vision() == nullptr) {
       CaseReport skipped;
       skipped.name = golden.name;
       skipped.needs_vision = true;
@@ -273,7 +353,7 @@ Result<VerifyReport> verify_model(Model& model, const std::vector<GoldenCase>& c
   }
   if (selected.empty()) {
     return invalid(report.num_not_run > 0
-                       ? "every selected case needs the vision tower, which this version lacks"
+                       ? "every selected case needs a vision tower, which this model lacks"
                        : fmt::format("no case is named like \"{}\"", options.only));
   }
   Verifier verifier(model, options);
@@ -284,7 +364,9 @@ Result<VerifyReport> verify_model(Model& model, const std::vector<GoldenCase>& c
   for (Run& run : verifier.runs()) {
     CaseReport& result = run.report;
     result.passed = result.logits.max_abs <= options.tolerance &&
-                    result.hidden.max_abs <= options.tolerance && result.num_ids_wrong == 0;
+                    result.hidden.max_abs <= options.tolerance &&
+                    result.vision.max_abs <= options.vision_tolerance &&
+                    result.num_positions_wrong == 0 && result.num_ids_wrong == 0;
     ++(result.passed ? report.num_passed : report.num_failed);
     report.cases.push_back(std::move(result));
   }
@@ -303,6 +385,8 @@ json::Value verify_report_json(const VerifyReport& report) {
                      {"num_tokens", result.num_tokens},
                      {"logits", stats_json(result.logits)},
                      {"hidden", stats_json(result.hidden)},
+                     {"vision", stats_json(result.vision)},
+                     {"positions_wrong", result.num_positions_wrong},
                      {"ids", result.num_ids},
                      {"ids_equal", result.num_ids_equal},
                      {"ids_wrong", result.num_ids_wrong}});

@@ -17,11 +17,12 @@
 namespace deltaserve {
 
 struct VerifyOptions {
-  double tolerance = 1e-3;  // on the largest absolute error of logits and of hidden states
-  double id_gap = 0.0;      // ids must agree where the record's best two are further apart
-  std::string only = {};    // glob over case names; empty: all
-  int32_t chunk = 0;        // prefill in steps of this many tokens; 0: in one
-  bool packed = false;      // all cases together in each step, instead of one after the other
+  double tolerance = 1e-3;         // on the largest absolute error of logits and of hidden states
+  double vision_tolerance = 1e-4;  // on that of the vision tower's embeddings
+  double id_gap = 0.0;             // ids must agree where the record's best two are further apart
+  std::string only = {};           // glob over case names; empty: all
+  int32_t chunk = 0;               // prefill in steps of this many tokens; 0: in one
+  bool packed = false;  // all cases together in each step, instead of one after the other
 };
 
 struct ErrorStats {
@@ -43,10 +44,12 @@ struct ErrorStats {
 
 struct CaseReport {
   std::string name;
-  bool needs_vision = false;  // not run
+  bool needs_vision = false;  // and is not run, for the model has no vision tower
   int64_t num_tokens = 0;
   ErrorStats logits;  // prompt and greedy steps
   ErrorStats hidden;
+  ErrorStats vision;                // embeddings of pictures
+  int32_t num_positions_wrong = 0;  // M-RoPE positions of the prompt
   int32_t num_ids = 0;
   int32_t num_ids_equal = 0;
   int32_t num_ids_wrong = 0;  // differ although the gap is wide
@@ -62,7 +65,8 @@ struct VerifyReport {
 };
 
 // Calls model.allocate: the model must be fresh. Errors: `only` matches nothing or only cases that
-// need the vision tower; the caches do not fit in memory.
+// need a vision tower the model lacks; a prompt that does not match its pictures; the caches do not
+// fit in memory.
 Result<VerifyReport> verify_model(Model& model, const std::vector<GoldenCase>& cases,
                                   const VerifyOptions& options);
 

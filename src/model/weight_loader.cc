@@ -8,8 +8,6 @@
 #include <thread>
 #include <utility>
 
-#include "model/vision_tensors.h"
-
 namespace deltaserve {
 
 namespace {
@@ -37,7 +35,7 @@ WeightLoader::WeightLoader(const Checkpoint& checkpoint, Backend& backend,
       on_progress_(on_progress),
       quantization_(quantization) {
   for (const std::string& name : checkpoint.names()) {
-    if (!name.starts_with(kVisionPrefix) && !name.starts_with(kMtpPrefix)) {
+    if (!name.starts_with(kMtpPrefix)) {
       total_bytes_ += checkpoint.find(name)->num_bytes();
     }
   }
@@ -281,17 +279,12 @@ DeviceBuffer WeightLoader::floats(const std::string& name, const std::vector<int
   return keep(DeviceBuffer::upload<float>(backend_, values), name);
 }
 
-void WeightLoader::check_vision(const ModelConfig& config) {
-  if (!config.vision) {
-    return;
-  }
-  for (const NamedShape& expected : vision_tensor_shapes(*config.vision)) {
-    take(expected.name, expected.shape);
-  }
+bool WeightLoader::has_vision() const {
+  return std::ranges::any_of(
+      checkpoint_.names(), [](const std::string& name) { return name.starts_with(kVisionPrefix); });
 }
 
-Result<void> WeightLoader::finish(const ModelConfig& config) {
-  check_vision(config);
+Result<void> WeightLoader::finish() {
   for (const std::string& name : checkpoint_.names()) {
     if (!failed() && !taken_.contains(name) && !name.starts_with(kMtpPrefix)) {
       fail_with({.code = ErrorCode::kInvalidArgument,

@@ -1,6 +1,6 @@
 // Takes tensors of a checkpoint by name and shape and hands them to the backend, straight from the
-// mapped file. Keeps account: at the end every tensor has been taken, belongs to the vision tower
-// or to MTP, or is an error. The first error is kept; later calls then do nothing.
+// mapped file. Keeps account: at the end every tensor has been taken, belongs to MTP, or is an
+// error. The first error is kept; later calls then do nothing.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,7 @@ class WeightLoader {
                const LoadQuantization& quantization = {});
 
   bool has(std::string_view name) const;
+  bool has_vision() const;  // any tensor of the vision tower
   // A tensor of exactly this shape: float32, bfloat16 or float16, or quantised if its name is one
   // of those that are (model/quantization.h). A quantised view made here lives until it is handed
   // on. After an error the view is empty.
@@ -62,7 +63,7 @@ class WeightLoader {
 
   // Checks that nothing is left over. Errors: the first one met, or the tensor that belongs to
   // nothing, or the vision tensor that is missing or misshaped.
-  Result<void> finish(const ModelConfig& config);
+  Result<void> finish();
 
   bool failed() const { return error_.has_value(); }
   void fail_with(Error error);
@@ -78,7 +79,6 @@ class WeightLoader {
   template <typename T>
   std::unique_ptr<T> keep_weight(Result<std::unique_ptr<T>> weight, std::string_view name);
   void done_with(std::span<const TensorView> views);
-  void check_vision(const ModelConfig& config);
 
   const Checkpoint& checkpoint_;
   Backend& backend_;

@@ -15,17 +15,24 @@ HWY_BEFORE_NAMESPACE();
 namespace deltaserve {
 namespace HWY_NAMESPACE {
 
-// Sum of term(d, x[i]) over a row: one vector of partial sums, then the rest one by one.
+// Sum of term(d, x[i]) over a row: four vectors of partial sums, then the rest one by one.
 template <class Term>
 HWY_INLINE float sum_of(const float* x, int64_t count, Term&& term) {
   const FullF32 d;
   const OneF32 one;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto sum = hn::Zero(d);
+  auto sum0 = hn::Zero(d);
+  auto sum1 = hn::Zero(d);
+  auto sum2 = hn::Zero(d);
+  auto sum3 = hn::Zero(d);
   int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    sum = hn::Add(sum, term(d, hn::LoadU(d, x + i)));
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    sum0 = hn::Add(sum0, term(d, hn::LoadU(d, x + i)));
+    sum1 = hn::Add(sum1, term(d, hn::LoadU(d, x + i + lanes)));
+    sum2 = hn::Add(sum2, term(d, hn::LoadU(d, x + i + 2 * lanes)));
+    sum3 = hn::Add(sum3, term(d, hn::LoadU(d, x + i + 3 * lanes)));
   }
+  const auto sum = hn::Add(hn::Add(sum0, sum1), hn::Add(sum2, sum3));
   float total = hn::GetLane(hn::SumOfLanes(d, sum));
   for (; i < count; ++i) {
     total += hn::GetLane(term(one, hn::LoadU(one, x + i)));

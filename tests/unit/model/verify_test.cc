@@ -20,6 +20,14 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr size_t kVocab = 96;
+constexpr int32_t kImageToken = 90;
+
+test::OwnedTensor owned_matrix(const std::vector<int32_t>& values, int64_t columns) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return {DType::kI32,
+          {static_cast<int64_t>(values.size()) / columns, columns},
+          {bytes.begin(), bytes.end()}};
+}
 
 test::OwnedTensor owned_ids(const std::vector<int32_t>& ids) {
   const auto bytes = std::as_bytes(std::span(ids));
@@ -37,9 +45,7 @@ test::OwnedTensor owned_rows(size_t rows, size_t columns, float value) {
 class VerifyTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const json::Object config = test::dense_config();
-    test::write_checkpoint(directory_.path(), config, test::random_weights(config));
-    checkpoint_ = Checkpoint::open(directory_.path()).value();
+    open_checkpoint(false);
     record_["a.input_ids"] = owned_ids({1, 2, 3});
     record_["a.logits"] = owned_rows(3, kVocab, 0.0F);
     record_["a.greedy_ids"] = owned_ids({4, 5});
@@ -50,8 +56,24 @@ class VerifyTest : public ::testing::Test {
     record_["b.input_ids"] = owned_ids({9, 8, 7, 6});
     record_["b.logits_rows"] = owned_ids({1, 3});
     record_["b.logits"] = owned_rows(2, kVocab, 0.0F);
-    record_["image.input_ids"] = owned_ids({1});
-    record_["image.pixel_values"] = owned_rows(1, 4, 0.0F);
+    record_["image.input_ids"] = owned_ids({1, kImageToken, 2});
+    record_["image.logits"] = owned_rows(3, kVocab, 0.0F);
+    record_["image.pixel_values"] = owned_rows(4, 1536, 0.5F);
+    record_["image.grid_thw"] = owned_matrix({1, 2, 2}, 3);
+    record_["image.vision_embeds"] = owned_rows(1, 32, 0.0F);
+    record_["image.position_ids"] = owned_matrix({0, 1, 2, 0, 1, 2, 0, 1, 2}, 3);
+  }
+
+  void open_checkpoint(bool with_vision) {
+    json::Object config = test::dense_config();
+    config["image_token_id"] = kImageToken;
+    test::OwnedTensors weights = test::random_weights(config);
+    if (!with_vision) {
+      std::erase_if(weights,
+                    [](const auto& tensor) { return tensor.first.starts_with("model.visual."); });
+    }
+    test::write_checkpoint(directory_.path(), config, weights);
+    checkpoint_ = Checkpoint::open(directory_.path()).value();
   }
 
   // Cases as read from a file of `record_`.
@@ -128,6 +150,58 @@ TEST_F(VerifyTest, FailsPastTheTolerance) {
   EXPECT_FALSE(document.at("passed").as_bool());
   EXPECT_EQ(document.at("cases").as_array().size(), 3U);
   EXPECT_EQ(document.at("cases").at(0).at("status").as_string(), "needs the vision tower: not run");
+}
+
+TEST_F(VerifyTest, RunsPicturesThroughTheTower) {
+  open_checkpoint(true);
+  const VerifyOptions loose = {.tolerance = 100.0, .vision_tolerance = 100.0, .id_gap = 1.0};
+  const auto whole = verify(loose);
+  ASSERT_TRUE(whole) << whole.error().message;
+  EXPECT_EQ(whole->num_passed, 3);
+  EXPECT_EQ(whole->cases[2].name, "image");
+  EXPECT_EQ(whole->cases[2].vision.count, 32);
+  EXPECT_GT(whole->cases[2].vision.max_abs, 1e-4);
+  VerifyOptions cut = loose;
+  cut.chunk = 1;
+  cut.packed = true;
+  const auto parts = verify(cut);
+  ASSERT_TRUE(parts);
+  EXPECT_EQ(parts->cases[2].vision.max_abs, whole->cases[2].vision.max_abs);
+  EXPECT_NEAR(parts->cases[2].logits.max_abs, whole->cases[2].logits.max_abs, 1e-4);
+
+  VerifyOptions strict = loose;
+  strict.vision_tolerance = 1e-4;
+  EXPECT_EQ(verify(strict)->num_failed, 1);
+  record_["image.position_ids"] = owned_matrix({0, 1, 2, 0, 1, 2, 0, 2, 3}, 3);
+  const auto misplaced = verify(loose);
+  EXPECT_EQ(misplaced->num_failed, 1);
+  EXPECT_EQ(misplaced->cases[2].num_positions_wrong, 2);
+}
+
+TEST_F(VerifyTest, RefusesPicturesThatDoNotFitTheirPrompt) {
+  open_checkpoint(true);
+  record_["image.input_ids"] = owned_ids({1, kImageToken, kImageToken});
+  EXPECT_THAT(verify({.only = "image"}).error().message, HasSubstr("no picture fills"));
+  record_["image.input_ids"] = owned_ids({1, 2, 3});
+  EXPECT_THAT(verify({.only = "image"}).error().message, HasSubstr("no placeholder left"));
+}
+
+TEST_F(VerifyTest, BadPicturesAreNamed) {
+  const test::OwnedTensors good = record_;
+  record_["image.pixel_values"] = owned_rows(4, 1535, 0.0F);
+  EXPECT_THAT(read_error(), HasSubstr("\"image.pixel_values\" must have 1536 columns"));
+  record_ = good;
+  for (const std::vector<int32_t>& grid :
+       {std::vector<int32_t>{1, 2, 4}, {0, 2, 2}, {1, -2, -2}, {1, 1 << 30, 1 << 30}}) {
+    record_["image.grid_thw"] = owned_matrix(grid, 3);
+    EXPECT_THAT(read_error(), HasSubstr("does not fit the patches"));
+  }
+  record_ = good;
+  record_.erase("image.vision_embeds");
+  EXPECT_THAT(read_error(), HasSubstr("\"image.vision_embeds\" is missing"));
+  record_ = good;
+  record_["image.position_ids"] = owned_matrix({0, 1, 2}, 3);
+  EXPECT_THAT(read_error(), HasSubstr("\"image.position_ids\" must be"));
 }
 
 TEST_F(VerifyTest, ARecordedWinnerByAWideGapMustWin) {
