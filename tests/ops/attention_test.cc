@@ -119,9 +119,14 @@ TEST_P(AttentionOp, MatchesReference) {
     AttentionRun expected(*reference, shape, count_blocks(sequences));
     actual.write(contexts_of(sequences));
     expected.write(contexts_of(sequences));
-    // Scores reach 10, so their rounding moves a weight by some 1e-6 of itself.
+    // Scores reach 10, so their rounding moves a weight by some 1e-6 of itself. Tensor cores take
+    // the weights themselves as bfloat16, each off by up to 2^-9: of a mean of values up to 3, a
+    // fraction of that.
+    const bool rounds_weights = backend_->name().starts_with("cuda") &&
+                                GetParam().x_dtype == DType::kBF16 && shape.head_dim == 256;
     expect_close(actual.step(sequences), expected.step(sequences), x_tolerance(GetParam().x_dtype),
-                 1e-5, "head_dim " + std::to_string(shape.head_dim));
+                 rounds_weights ? std::ldexp(1.0, -8) : 1e-5,
+                 "head_dim " + std::to_string(shape.head_dim));
   }
 }
 
