@@ -225,6 +225,7 @@ void DeltaRuleCase::run_rows(int32_t s, int32_t begin, int32_t rows) {
   check_cuda(cudaStreamSynchronize(context_.stream));
   check_cuda(cudaMemcpy(const_cast<int32_t*>(part_.cu_seqlens), values, sizeof(values),
                         cudaMemcpyDefault));
+  check_cuda(cudaDeviceSynchronize());  // the copy is not on the context's stream
   part_.num_tokens = rows;
   part_.max_query_len = rows;
   part_.num_chunked = sequence.recurrent ? 0 : 1;

@@ -238,8 +238,9 @@ __device__ __forceinline__ void store_factors(const HeadScratch& scratch, float*
   to[3 * kChunkSize + row] = decay(end);
 }
 
-// grid (chunks, Hk), block 128 threads for each of the Hv / Hk value heads. Shared memory and
-// registers leave room for 4, 3, 2 or 1 blocks of 1, 2, 3 or 4 heads.
+// grid (Hk, chunks), so that blocks at work at a time read whole rows; block 128 threads for each
+// of the Hv / Hk value heads. Shared memory and registers leave room for 4, 3, 2 or 1 blocks of 1,
+// 2, 3 or 4 heads.
 template <int Heads>
 __global__ void __launch_bounds__(Heads* kGroup, 5 - Heads)
     solve_chunks(const __grid_constant__ CUtensorMap qkv, const ChunkedRule rule) {
@@ -252,9 +253,9 @@ __global__ void __launch_bounds__(Heads* kGroup, 5 - Heads)
   const int lane = thread % kWarp;
   auto& scratch = reinterpret_cast<HeadScratch*>(memory + sizeof(Shared))[group];
   const int barrier = 1 + group;
-  const int key_head = static_cast<int>(blockIdx.y);
+  const int key_head = static_cast<int>(blockIdx.x);
   const int head = key_head * Heads + group;
-  const Chunk chunk = find_chunk(rule, static_cast<int32_t>(blockIdx.x));
+  const Chunk chunk = find_chunk(rule, static_cast<int32_t>(blockIdx.y));
   if (chunk.sequence < 0) {
     return;
   }
@@ -327,7 +328,7 @@ void launch_for(cudaStream_t stream, const CUtensorMap& qkv, const ChunkedRule& 
                 int32_t max_chunks) {
   constexpr size_t kShared = sizeof(Shared) + Heads * sizeof(HeadScratch);
   allow_shared(solve_chunks<Heads>, kShared);
-  const dim3 grid(static_cast<unsigned>(max_chunks), static_cast<unsigned>(rule.num_k_heads));
+  const dim3 grid(static_cast<unsigned>(rule.num_k_heads), static_cast<unsigned>(max_chunks));
   solve_chunks<Heads><<<grid, Heads * kGroup, kShared, stream>>>(qkv, rule);
   check_cuda(cudaGetLastError());
 }
