@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <source_location>
 
@@ -12,6 +13,9 @@ namespace {
 
 // What cuBLASLt asks for on Hopper; split sums take a part of it.
 constexpr size_t kWorkspaceBytes = size_t{32} << 20;
+
+// Algorithms to look at, best first: one must serve all row counts of a bucket.
+constexpr int kCandidates = 16;
 
 void check_lt(cublasStatus_t status, std::source_location where = std::source_location::current()) {
   if (status != CUBLAS_STATUS_SUCCESS) {
@@ -24,8 +28,12 @@ cudaDataType_t data_type(DType dtype) {
   return dtype == DType::kBF16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 
-// Powers of two from 16 on.
-int64_t bucket_of(int64_t M) {
+// Powers of two from 16 on. In float32, which is there for comparison, every M has its own: some of
+// those algorithms take one row or a multiple of four only.
+int64_t bucket_of(DType x, int64_t M) {
+  if (x == DType::kF32) {
+    return M;
+  }
   return std::max<int64_t>(16, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(M))));
 }
 
@@ -70,7 +78,7 @@ LtMatmul::~LtMatmul() {
 }
 
 const cublasLtMatmulAlgo_t& LtMatmul::algorithm(const MatmulArgs& args) {
-  const Key key = {.bucket = bucket_of(args.M),
+  const Key key = {.bucket = bucket_of(x_, args.M),
                    .N = args.N,
                    .K = args.K,
                    .x_stride = args.x_stride,
@@ -93,16 +101,28 @@ const cublasLtMatmulAlgo_t& LtMatmul::algorithm(const MatmulArgs& args) {
     check_lt(cublasLtMatmulPreferenceSetAttribute(&preference, attribute, &key.alignment,
                                                   sizeof(key.alignment)));
   }
-  cublasLtMatmulHeuristicResult_t best{};
+  std::array<cublasLtMatmulHeuristicResult_t, kCandidates> candidates{};
   int count = 0;
   check_lt(cublasLtMatmulAlgoGetHeuristic(handle_, &problem.operation, &problem.weight, &problem.x,
-                                          &problem.out, &problem.out, &preference, 1, &best,
-                                          &count));
-  if (count == 0) {
-    throw CudaError(
-        fmt::format("cuBLASLt has no algorithm for {} x {} x {}", args.M, args.N, args.K));
+                                          &problem.out, &problem.out, &preference, kCandidates,
+                                          candidates.data(), &count));
+  for (int i = 0; i < count; ++i) {
+    const cublasLtMatmulAlgo_t& algo = candidates[static_cast<size_t>(i)].algo;
+    if (serves(args, 1 + key.bucket / 2, algo) && serves(args, args.M, algo)) {
+      return algorithms_.emplace(key, algo).first->second;
+    }
   }
-  return algorithms_.emplace(key, best.algo).first->second;
+  throw CudaError(
+      fmt::format("cuBLASLt has no algorithm for {} x {} x {}", args.M, args.N, args.K));
+}
+
+bool LtMatmul::serves(const MatmulArgs& args, int64_t M, const cublasLtMatmulAlgo_t& algo) {
+  Problem problem(x_, args, M);
+  cublasLtMatmulHeuristicResult_t result{};
+  return cublasLtMatmulAlgoCheck(handle_, &problem.operation, &problem.weight, &problem.x,
+                                 &problem.out, &problem.out, &algo,
+                                 &result) == CUBLAS_STATUS_SUCCESS &&
+         result.workspaceSize <= workspace_.bytes();
 }
 
 void LtMatmul::run(const MatmulArgs& args) {

@@ -49,6 +49,8 @@ class LtMatmul {
   struct Problem;
 
   const cublasLtMatmulAlgo_t& algorithm(const MatmulArgs& args);
+  // Whether an algorithm serves these shapes with M rows.
+  bool serves(const MatmulArgs& args, int64_t M, const cublasLtMatmulAlgo_t& algo);
 
   DType x_;
   cudaStream_t stream_;
