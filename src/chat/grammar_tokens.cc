@@ -25,7 +25,9 @@ std::shared_ptr<const GrammarVocabulary> make_grammar_vocabulary(
   for (const int32_t id : end_ids) {
     if (id >= 0 && id < tokenizer.vocab_size()) ends.push_back(id);
   }
-  return std::make_shared<GrammarVocabulary>(std::move(tokens), std::move(ends));
+  return std::make_shared<GrammarVocabulary>(
+      std::move(tokens), std::move(ends),
+      [&tokenizer](std::string_view text) { return tokenizer.encode(text, false); });
 }
 
 }  // namespace deltaserve

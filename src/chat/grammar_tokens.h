@@ -10,7 +10,7 @@
 
 namespace deltaserve {
 
-// `end_ids`: the tokens that end an answer.
+// `end_ids`: the tokens that end an answer. `tokenizer` must outlive what is made.
 std::shared_ptr<const GrammarVocabulary> make_grammar_vocabulary(
     const Tokenizer& tokenizer, const std::vector<int32_t>& end_ids);
 

@@ -142,10 +142,11 @@ void EngineCore::run_model() {
 }
 
 void EngineCore::record_pace(double seconds) {
-  const auto num_decodes = std::ranges::count_if(
-      plan_.sequences,
-      [](const ScheduledSequence& scheduled) { return scheduled.recurrent && scheduled.samples; });
-  pace_.record(plan_.num_tokens - num_decodes, num_decodes > 0, seconds);
+  int64_t num_decoded = 0;
+  for (const ScheduledSequence& scheduled : plan_.sequences) {
+    if (scheduled.recurrent && scheduled.samples) num_decoded += scheduled.num_scheduled_tokens;
+  }
+  pace_.record(plan_.num_tokens - num_decoded, num_decoded > 0, seconds);
 }
 
 void EngineCore::note_scheduled() {
@@ -220,12 +221,33 @@ void EngineCore::commit_token(Sequence& sequence, const SampledToken& sampled) {
   if (sequence.scores_prompt() && !request.prompt_logprobs.empty()) {
     output_of(request).prompt_logprobs = std::exchange(request.prompt_logprobs, {});
   }
+  if (request.request.sampling.num_logprobs >= 0) {
+    output_of(sequence).logprobs.push_back(to_logprob(sampled));
+  }
+  report_token(sequence, sampled.token);
+  commit_forced(sequence);
+}
+
+// They are computed in the next step, one by one as drawn tokens are, so that its bits and all
+// draws behind them are those of a sequence that drew them.
+void EngineCore::commit_forced(Sequence& sequence) {
+  for (int64_t i = 0; i < kMaxForcedTokens; ++i) {
+    if (sequence.status() == SequenceStatus::kFinished) return;
+    const std::optional<int32_t> token = sequence.sampler().forced_token();
+    if (!token) return;
+    sequence.append_forced(*token);
+    ++totals_.generation_tokens;
+    report_token(sequence, *token);
+  }
+}
+
+// Of a token that the sequence has: adds it to the outputs and ends the sequence if it is the last.
+void EngineCore::report_token(Sequence& sequence, int32_t token) {
   ChoiceOutput& output = output_of(sequence);
-  output.token_ids.push_back(sampled.token);
-  if (request.request.sampling.num_logprobs >= 0) output.logprobs.push_back(to_logprob(sampled));
-  const std::optional<FinishReason> reason = sequence.sampler().finish_after(sampled.token);
+  output.token_ids.push_back(token);
+  const std::optional<FinishReason> reason = sequence.sampler().finish_after(token);
   if (!reason) return;
-  if (sequence.sampler().is_stop_token(sampled.token)) output.stop_token = sampled.token;
+  if (sequence.sampler().is_stop_token(token)) output.stop_token = token;
   end_choice(sequence, *reason);
 }
 

@@ -65,6 +65,8 @@ class EngineCore {
                        std::span<PlannedSnapshot> snapshots, std::span<Sequence* const> forks);
   bool commit_prompt_logprobs(const ScheduledSequence& scheduled, const SampledToken* sampled);
   void commit_token(Sequence& sequence, const SampledToken& sampled);
+  void commit_forced(Sequence& sequence);
+  void report_token(Sequence& sequence, int32_t token);
   void fail_step(const std::string& reason);
   void fail_request(RequestState& request, const Error& error);
   void fail_non_finite(RequestState& request);

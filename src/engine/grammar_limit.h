@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <optional>
 #include <vector>
 
 #include "engine/sampling_params.h"
@@ -12,13 +12,17 @@ namespace deltaserve {
 
 class GrammarLimit {
  public:
-  // `rule` must outlive this.
-  explicit GrammarLimit(const GrammarRule& rule);
+  // `rule` must outlive this. `forces`: see forced().
+  explicit GrammarLimit(const GrammarRule& rule, bool forces = true);
 
   // The answer has not come to where the grammar begins.
-  bool waits() const { return states_.back() == kWaits; }
+  bool waits() const { return places_.back().state == kWaits; }
   // Nothing may follow but the end.
   bool ended() const { return ended_; }
+
+  // The token that comes next, whatever the model says: the text can go one way only, and this is
+  // how the tokenizer cuts it. The mask then allows no other, so that a drawn token is the same.
+  std::optional<int32_t> forced() const { return forced_; }
 
   // The mask of the next token has to be made: see make_mask().
   bool needs_mask() const { return !made_ && !waits(); }
@@ -37,10 +41,17 @@ class GrammarLimit {
   static constexpr State kWaits = ~State{0};  // no state: a pool has far fewer
 
   State follow(State state, int32_t token) const;
+  std::optional<int32_t> find_forced() const;
   void settle();
 
   const GrammarRule* rule_;
-  std::vector<State> states_;  // before the first token and behind each
+  struct Place {
+    State state;
+    int32_t token;  // that led there
+  };
+  std::vector<Place> places_;  // before the first token and behind each
+  bool forces_;
+  std::optional<int32_t> forced_;
   std::vector<uint64_t> mask_;
   bool made_ = false;
   bool ended_ = false;

@@ -26,7 +26,13 @@ SamplerState::SamplerState(const Request& request, int32_t choice, int32_t vocab
   }
   num_banned_with_ends_ = static_cast<int32_t>(banned_.size());
   std::ranges::copy_if(sampling.stop_token_ids, std::back_inserter(banned_), in_vocab);
-  if (sampling.grammar) grammar_.emplace(*sampling.grammar);
+  if (sampling.grammar) {
+    // A token that may be banned is never forced.
+    const GrammarVocabulary& vocabulary = sampling.grammar->grammar->vocabulary();
+    const bool forces = std::ranges::all_of(
+        banned_, [&](int32_t token) { return vocabulary.bytes(token).empty(); });
+    grammar_.emplace(*sampling.grammar, forces);
+  }
 }
 
 void SamplerState::count_prompt() {
@@ -63,6 +69,12 @@ SamplingRow SamplerState::next_row() const {
   }
   row.num_logprobs = sampling.num_logprobs;
   return row;
+}
+
+std::optional<int32_t> SamplerState::forced_token() const {
+  const bool drawn =
+      !grammar_ || request_->sampling.num_logprobs >= 0 || (thinking_ && thinking_->forces());
+  return drawn ? std::nullopt : grammar_->forced();
 }
 
 int32_t SamplerState::num_banned() const {

@@ -25,6 +25,10 @@ class SamplerState {
   // row.allowed points to is complete once unmade_mask() is made.
   SamplingRow next_row() const;
 
+  // The next token, if it need not be drawn: a grammar leaves no other, and nobody asks for its
+  // logprob. Drawing it would give the same token.
+  std::optional<int32_t> forced_token() const;
+
   // What has to make the mask of next_row(), null if nothing has to.
   GrammarLimit* unmade_mask() { return grammar_ && grammar_->needs_mask() ? &*grammar_ : nullptr; }
 

@@ -12,8 +12,10 @@ namespace {
 // one of them must be preempted: 1 %, as the field has it.
 constexpr int64_t kWatermarkDivisor = 100;
 
+// A drawn token is to be computed, and forced ones behind it if there are any.
 bool is_decode(const Sequence& sequence) {
-  return !sequence.in_prompt() && sequence.num_tokens() - sequence.num_computed() == 1;
+  const int64_t left = sequence.num_tokens() - sequence.num_computed();
+  return !sequence.in_prompt() && left <= 1 + kMaxForcedTokens;
 }
 
 // Prompt tokens of the next step: to the end of what is computed in chunks or to the last chunk
@@ -199,7 +201,7 @@ ScheduledSequence Scheduler::next_piece(Sequence& sequence, const Budget& budget
   const int64_t room = std::min(budget.tokens - budget.decodes, budget.prompts);
   int64_t count = 0;
   if (is_decode(sequence)) {
-    count = 1;
+    count = std::min(left, 1 + std::max<int64_t>(0, budget.tokens - budget.decodes));
   } else if (piece.recurrent) {
     count = std::min(sequence.same_way_until(begin) - begin, room);
   } else if (sequence.request().prompt_logprobs >= 0) {

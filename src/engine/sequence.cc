@@ -122,6 +122,12 @@ void Sequence::append(int32_t token) {
   sampler_.record(token);
 }
 
+void Sequence::append_forced(int32_t token) {
+  DS_CHECK(num_computed_ < num_tokens(), "a forced token follows a drawn one");
+  output_.push_back(token);
+  sampler_.record(token);
+}
+
 void Sequence::release() {
   table_.clear();
   slot_.reset();

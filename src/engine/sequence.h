@@ -3,10 +3,10 @@
 // request share.
 //
 // The tokens of a sequence are its prompt, computed in chunks, and its output, computed one by one
-// ("recurrent"). The last output token has been drawn but not yet computed. What it took from the
-// prefix cache counts as computed; it may hold answers of earlier requests, computed one by one. A
-// preempted sequence has computed nothing and runs the same rows in the same ways again, so that
-// its bits are the same.
+// ("recurrent"). The last output token has been drawn but not yet computed, and neither have those
+// that a grammar forces behind it. What it took from the prefix cache counts as computed; it may
+// hold answers of earlier requests, computed one by one. A preempted sequence has computed nothing
+// and runs the same rows in the same ways again, so that its bits are the same.
 #pragma once
 
 #include <array>
@@ -23,6 +23,10 @@
 #include "engine/sampler_state.h"
 
 namespace deltaserve {
+
+// Tokens that a sequence takes in one step without drawing them, at most: enough for the fixed part
+// of a tool call, and few beside a prompt's chunk.
+inline constexpr int64_t kMaxForcedTokens = 8;
 
 class Sequence;
 
@@ -118,6 +122,7 @@ class Sequence {
   void mark_computed(int64_t num_new_tokens);
   int64_t num_lost() const { return num_lost_; }  // tokens computed before it was preempted
   void append(int32_t token);                     // drawn by the sampler
+  void append_forced(int32_t token);              // behind a drawn one, not drawn itself
 
  private:
   void release();

@@ -1,6 +1,8 @@
 // Rows of the automaton: one derivative for each class of bytes.
 #include "grammar/automaton.h"
 
+#include <algorithm>
+
 namespace deltaserve {
 namespace {
 
@@ -30,6 +32,16 @@ const Automaton::Row& Automaton::make_row(State state) {
 Automaton::State Automaton::step(State state, std::string_view text) {
   for (const char c : text) state = step(state, static_cast<uint8_t>(c));
   return state;
+}
+
+std::optional<uint8_t> Automaton::only_byte(State state) {
+  const Row& next = row(state);
+  const auto living = [](State s) { return s != kDead; };
+  const auto first = std::ranges::find_if(next, living);
+  if (first == next.end() || std::any_of(first + 1, next.end(), living)) {
+    return std::nullopt;
+  }
+  return static_cast<uint8_t>(first - next.begin());
 }
 
 void Automaton::trim() {

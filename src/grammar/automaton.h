@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -38,6 +39,9 @@ class Automaton {
   }
   State step(State state, uint8_t byte) { return state == kDead ? kDead : row(state)[byte]; }
   State step(State state, std::string_view text);
+
+  // The one byte that can follow; none if there are more.
+  std::optional<uint8_t> only_byte(State state);
 
   bool accepting(State state) const { return pool_.nullable(state); }
   // Only the empty text is left.

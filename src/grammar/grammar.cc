@@ -11,6 +11,9 @@ namespace {
 
 // A mask of a 248k vocabulary is 31 KB: a thousand states.
 constexpr size_t kMaxMaskBytes = size_t{32} << 20;
+// A few tokens: more are found when those have come.
+constexpr size_t kMaxForcedBytes = 64;
+constexpr size_t kMaxForcedTexts = 16'384;
 
 }  // namespace
 
@@ -58,6 +61,29 @@ void Grammar::fill_mask(State state, std::span<uint64_t> bits) {
   DS_CHECK(state != kDead, "a mask of a dead state");
   const std::lock_guard lock(mutex_);
   std::ranges::copy(mask_of(state), bits.begin());
+}
+
+ForcedText Grammar::forced_text(State state) {
+  DS_CHECK(state != kDead, "what follows on a dead state");
+  const std::lock_guard lock(mutex_);
+  if (const auto known = forced_.find(state); known != forced_.end()) {
+    return known->second;
+  }
+  automaton_.trim();
+  ForcedText text;
+  State at = state;
+  while (text.bytes.size() < kMaxForcedBytes && !automaton_.accepting(at)) {
+    const std::optional<uint8_t> byte = automaton_.only_byte(at);
+    if (!byte) break;
+    text.bytes += static_cast<char>(*byte);
+    at = automaton_.step(at, *byte);
+  }
+  text.is_rest = automaton_.ended(at);
+  if (!text.bytes.empty()) {
+    if (forced_.size() >= kMaxForcedTexts) forced_.clear();
+    forced_.emplace(state, text);
+  }
+  return text;
 }
 
 bool Grammar::may_end(State state) const {

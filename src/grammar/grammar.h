@@ -32,6 +32,9 @@ class Grammar {
   // At least one is: an end token where the text may end.
   void fill_mask(State state, std::span<uint64_t> bits);
 
+  // What has to come next, whatever the answer says; empty where there is a choice.
+  ForcedText forced_text(State state);
+
   bool may_end(State state) const;
   bool must_end(State state) const;
   size_t num_states() const;  // met so far
@@ -50,6 +53,7 @@ class Grammar {
   State start_;
   std::shared_ptr<const GrammarVocabulary> vocabulary_;
   std::unordered_map<State, std::vector<uint64_t>> masks_;
+  std::unordered_map<State, ForcedText> forced_;  // where there is any
 };
 
 }  // namespace deltaserve

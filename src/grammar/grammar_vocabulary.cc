@@ -132,9 +132,11 @@ PlainRun plain_run(Automaton& automaton, Automaton::State state) {
   return {kMaxRun, false};
 }
 
-GrammarVocabulary::GrammarVocabulary(std::vector<std::string> tokens, std::vector<int32_t> end_ids)
+GrammarVocabulary::GrammarVocabulary(std::vector<std::string> tokens, std::vector<int32_t> end_ids,
+                                     Encode encode)
     : tokens_(std::move(tokens)),
       end_ids_(std::move(end_ids)),
+      encode_(std::move(encode)),
       up_to_(kMaxRun + 2, std::vector<uint64_t>(num_words(), 0)) {
   Tokens all;
   Tokens other;

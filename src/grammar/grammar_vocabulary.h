@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,11 +23,22 @@ struct PlainRun {
 };
 PlainRun plain_run(Automaton& automaton, Automaton::State state);
 
+// Bytes that have to come next in an answer.
+struct ForcedText {
+  std::string bytes;
+  bool is_rest = false;  // nothing comes behind them
+};
+
 class GrammarVocabulary {
  public:
+  // How the tokenizer cuts plain text.
+  using Encode = std::function<std::vector<int32_t>(std::string_view)>;
+
   // tokens[id]: the bytes that token `id` adds to the text, "" for a token that grammars never
   // allow; control tokens have a byte of their own from 0xF8 on. `end_ids` end an answer.
-  GrammarVocabulary(std::vector<std::string> tokens, std::vector<int32_t> end_ids);
+  // Without `encode` no token is the tokenizer's own choice. It is called by many threads.
+  GrammarVocabulary(std::vector<std::string> tokens, std::vector<int32_t> end_ids,
+                    Encode encode = {});
 
   size_t size() const { return tokens_.size(); }
   size_t num_words() const { return (tokens_.size() + 63) / 64; }
@@ -32,12 +46,19 @@ class GrammarVocabulary {
   const std::vector<int32_t>& end_ids() const { return end_ids_; }
   bool is_end(int32_t token) const;
 
+  // The token that the tokenizer puts first in `text` behind the last tokens of an answer. None if
+  // it would have cut those and the text in another way, or if what comes behind the text may
+  // change the token.
+  std::optional<int32_t> canonical_token(std::span<const int32_t> last_tokens,
+                                         const ForcedText& text) const;
+
   // bits |= the tokens allowed in `state`.
   void add_allowed(Automaton& automaton, Automaton::State state, std::vector<uint64_t>& bits) const;
 
  private:
   std::vector<std::string> tokens_;
   std::vector<int32_t> end_ids_;
+  Encode encode_;
   TokenTrie all_;
   // Plain tokens by their number of characters, and a trie of those with more than there are rows.
   std::vector<std::vector<uint64_t>> up_to_;  // up to that number; the last: all
