@@ -1,6 +1,7 @@
-// attention: which kernel serves it. With bfloat16 and heads of 256 the rows of recurrent sequences
-// (decode, and the replay of decoded tokens) take the split form and all others the tiled form,
-// whatever the number of rows, so that a row's bits depend on its own sequence only.
+// attention: which kernel serves it. On Hopper, with bfloat16 and heads of 256, the rows of
+// recurrent sequences (decode, and the replay of decoded tokens) take the split form and all others
+// the tiled form, whatever the number of rows, so that a row's bits depend on its own sequence
+// only.
 #include "backends/cuda/attention_kernels.h"
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/kv_layout.h"
@@ -15,7 +16,8 @@ const char* cuda_attention_refuses(const CacheShape& shape) {
 }
 
 void launch_attention(CudaContext& context, const AttentionArgs& args) {
-  const bool tensor_cores = context.compute_dtype == DType::kBF16 &&
+  const bool tensor_cores = context.device.arch == cuda::kTensorAttentionArch &&
+                            context.compute_dtype == DType::kBF16 &&
                             args.head_dim == cuda::kTensorHeadDim &&
                             args.num_heads / args.num_kv_heads <= cuda::kMaxDecodeGroup;
   if (!tensor_cores) {

@@ -12,8 +12,9 @@ namespace deltaserve::cuda {
 // both dtypes, every sequence.
 void launch_attention_plain(CudaContext& context, const AttentionArgs& args);
 
-// bfloat16, head size 256, at most 16 query heads a kv head: rows of recurrent sequences
+// Hopper, bfloat16, head size 256, at most 16 query heads a kv head: rows of recurrent sequences
 // (attention_decode.cu) and of the others (attention_prefill.cu).
+inline constexpr int32_t kTensorAttentionArch = 90;
 inline constexpr int32_t kMaxDecodeGroup = 16;
 void launch_attention_decode(CudaContext& context, const AttentionArgs& args);
 void launch_attention_prefill(CudaContext& context, const AttentionArgs& args);

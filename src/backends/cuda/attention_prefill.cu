@@ -8,6 +8,7 @@
 // other's products. Tiles start at absolute multiples of 80 and a row's sums do not depend on the
 // rows beside it, so its bits are the same however the prompt was cut.
 #include "backends/cuda/attention_kernels.h"
+#include "backends/cuda/attention_rows.cuh"
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/kv_layout.h"
@@ -20,10 +21,8 @@ namespace {
 
 constexpr int kHeadDim = kTensorHeadDim;
 constexpr int kGroups = 2;  // warpgroups that compute
-constexpr int kGroupThreads = 128;
-constexpr int kGroupRows = 64;
-constexpr int kRows = kGroups * kGroupRows;
 constexpr int kThreads = (kGroups + 1) * kGroupThreads;
+static_assert(kGroups * kGroupRows == kRowTile);
 constexpr int kTileBlocks = 5;  // 80 keys: two stages beside Q fill shared memory
 constexpr int kTileKeys = kTileBlocks * kBlockSize;
 constexpr int kStages = 2;
@@ -41,52 +40,6 @@ struct PrefillShared {
   uint64_t values_landed[kStages];
   uint64_t freed[kStages];
 };
-
-// Where a thread block works.
-struct RowTile {
-  int sequence;
-  int rows;     // packed rows of the sequence
-  int context;  // tokens before its first
-  int first;    // packed row of the sequence
-};
-
-// The tile of this number, the last tiles (which see most keys) first; false if there is none.
-__device__ bool find_tile(const BatchView& batch, int group, int index, RowTile& tile) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const auto rows_of = [&](int s) {
-    return s < batch.num_seqs && batch.recurrent[s] == 0
-               ? (batch.cu_seqlens[s + 1] - batch.cu_seqlens[s]) * group
-               : 0;
-  };
-  int total = 0;
-  for (int s = lane; s - lane < batch.num_seqs; s += kWarp) {
-    total += __reduce_add_sync(kAllLanes, (rows_of(s) + kRows - 1) / kRows);
-  }
-  index = total - 1 - index;
-  if (index < 0) {
-    return false;
-  }
-  for (int s = lane;; s += kWarp) {
-    const int rows = rows_of(s);
-    const int count = (rows + kRows - 1) / kRows;
-    int end = count;
-#pragma unroll
-    for (int offset = 1; offset < kWarp; offset *= 2) {
-      const int below = __shfl_up_sync(kAllLanes, end, offset);
-      end += lane >= offset ? below : 0;
-    }
-    const unsigned after = __ballot_sync(kAllLanes, end > index);
-    if (after != 0) {
-      const int from = __ffs(static_cast<int>(after)) - 1;
-      tile.sequence = s - lane + from;
-      tile.rows = __shfl_sync(kAllLanes, rows, from);
-      tile.context = batch.context_lens[tile.sequence];
-      tile.first = (index - __shfl_sync(kAllLanes, end - count, from)) * kRows;
-      return true;
-    }
-    index -= __shfl_sync(kAllLanes, end, kWarp - 1);
-  }
-}
 
 // One warp brings tile after tile: the blocks that hold keys up to the last row's.
 __device__ void load_tiles_of(PrefillShared& shared, const AttentionArgs& args,
@@ -119,47 +72,6 @@ __device__ void load_tiles_of(PrefillShared& shared, const AttentionArgs& args,
       bulk_load(shared_address(&shared.values[stage][lane]), from + kBlockHalf, kBlockHalf,
                 values_landed);
     }
-  }
-}
-
-// The rows of a warpgroup: packed row `first` + i is query head i % group of token i / group.
-struct GroupRows {
-  const AttentionArgs& args;
-  int64_t first_token;  // of the sequence, in the batch
-  int group;
-  int kv_head;
-  int first;
-  int rows;  // that exist, 0 to 64
-
-  // Element of q or gate where row i begins.
-  __device__ int64_t query_index(int i) const {
-    return (first_token + (first + i) / group) * args.q_stride +
-           (int64_t{kv_head} * group + (first + i) % group) * args.q_head_stride;
-  }
-  __device__ int64_t out_index(int i) const {
-    return (first_token + (first + i) / group) * args.out_stride +
-           (int64_t{kv_head} * group + (first + i) % group) * kHeadDim;
-  }
-};
-
-// Byte of a 16-byte piece of a row in a warpgroup's [4][64][128 bytes], swizzled.
-__device__ __forceinline__ int row_piece(int row, int piece) {
-  return piece / 8 * kGroupRows * 128 + row * 128 + ((piece % 8) ^ (row % 8)) * 16;
-}
-
-// Brings rows of q or gate to shared memory; rows that do not exist are zero.
-__device__ void load_rows(std::byte* to, const void* from, const GroupRows& rows) {
-  const int thread = static_cast<int>(threadIdx.x) % kGroupThreads;
-  constexpr int kPieces = kHeadDim / 8;
-#pragma unroll 4
-  for (int i = thread; i < kGroupRows * kPieces; i += kGroupThreads) {
-    const int row = i / kPieces;
-    uint4 piece = make_uint4(0, 0, 0, 0);
-    if (row < rows.rows) {
-      piece = *reinterpret_cast<const uint4*>(static_cast<const bf16*>(from) +
-                                              rows.query_index(row) + i % kPieces * 8);
-    }
-    *reinterpret_cast<uint4*>(to + row_piece(row, i % kPieces)) = piece;
   }
 }
 
@@ -262,6 +174,11 @@ __device__ __forceinline__ void add_values(PrefillShared& shared, int stage,
   pin(out);
 }
 
+// x * sigmoid(gate) to some 2^-21: far below the rounding to bfloat16 that follows.
+__device__ __forceinline__ float gated(float x, float gate) {
+  return __fdividef(x, 1.0F + exp2_fast(gate * -1.44269504F));
+}
+
 // Divides, applies the gate and stores. Q's place in shared memory takes the gate, then the result.
 __device__ void finish(std::byte* stage, const GroupRows& rows, const RowState& state,
                        int warpgroup, const float (&out)[kSums]) {
@@ -274,13 +191,14 @@ __device__ void finish(std::byte* stage, const GroupRows& rows, const RowState& 
     float total = state.total[i];
     total += __shfl_xor_sync(kAllLanes, total, 1);
     total += __shfl_xor_sync(kAllLanes, total, 2);
+    const float scale = 1.0F / total;
     const int row = thread / kWarp * 16 + lane / 4 + 8 * i;
 #pragma unroll
     for (int n = 0; n < kHeadDim / 8; ++n) {
       auto* at = reinterpret_cast<uint32_t*>(stage + row_piece(row, n)) + lane % 4;
       const float2 gate = unpack_bf16(*at);
-      *at = pack_bf16(out[4 * n + 2 * i] / total * sigmoid(gate.x),
-                      out[4 * n + 2 * i + 1] / total * sigmoid(gate.y));
+      *at = pack_bf16(gated(out[4 * n + 2 * i] * scale, gate.x),
+                      gated(out[4 * n + 2 * i + 1] * scale, gate.y));
     }
   }
   named_barrier<kGroupThreads>(2 + warpgroup);
@@ -361,10 +279,8 @@ __device__ void attend(PrefillShared& shared, const AttentionArgs& args, const B
   }
 }
 
-__global__ void __launch_bounds__(kThreads, 1)
-    attention_prefill_kernel(AttentionArgs args, BatchView batch, float scale_log2) {
-  extern __shared__ __align__(1024) std::byte memory[];
-  auto& shared = *reinterpret_cast<PrefillShared*>(memory);
+__device__ void run_tile(PrefillShared& shared, const AttentionArgs& args, const BatchView& batch,
+                         float scale_log2) {
   const int group = args.num_heads / args.num_kv_heads;
   RowTile tile;
   if (!find_tile(batch, group, static_cast<int>(blockIdx.y), tile)) {
@@ -379,7 +295,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     mbarrier_init_fence();
   }
   __syncthreads();
-  const int last_row = min(tile.first + kRows, tile.rows) - 1;
+  const int last_row = min(tile.first + kRowTile, tile.rows) - 1;
   const int last_position = tile.context + last_row / group;
   // 168 registers a thread at launch: the loading warpgroup gives most of its own to the others.
   if (threadIdx.x < kGroupThreads) {
@@ -393,13 +309,21 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
+__global__ void __launch_bounds__(kThreads, 1)
+    attention_prefill_kernel(AttentionArgs args, BatchView batch, float scale_log2) {
+  extern __shared__ __align__(1024) std::byte memory[];
+  if constexpr (kHopperCode) {
+    run_tile(*reinterpret_cast<PrefillShared*>(memory), args, batch, scale_log2);
+  }
+}
+
 }  // namespace
 
 void launch_attention_prefill(CudaContext& context, const AttentionArgs& args) {
   const BatchView& batch = *args.batch;
   const int32_t group = args.num_heads / args.num_kv_heads;
   const int32_t sequences = batch.num_chunked >= 0 ? batch.num_chunked : batch.num_seqs;
-  const int64_t tiles = int64_t{batch.num_tokens} * group / kRows + sequences;
+  const int64_t tiles = int64_t{batch.num_tokens} * group / kRowTile + sequences;
   allow_shared(attention_prefill_kernel, sizeof(PrefillShared));
   launch(context, attention_prefill_kernel,
          {.grid = dim3(static_cast<unsigned>(args.num_kv_heads), static_cast<unsigned>(tiles)),

@@ -14,8 +14,7 @@ namespace deltaserve::cuda {
 inline constexpr int kMinSplitBlocks = 8;
 // 32 splits times 4 kv heads fill 132 multiprocessors with one long sequence.
 inline constexpr int kMaxSplits = 32;
-// Rows whose partial results the scratch holds. With more of them a thread block does all splits of
-// a row and head itself, in the same order and with the same bits.
+// Rows whose partial results the scratch holds.
 inline constexpr int kMaxSplitRows = 64;
 // Warps of a thread block; a split's KV blocks go to them in turn.
 inline constexpr int kDecodeWarps = 4;
@@ -64,18 +63,34 @@ __device__ __forceinline__ int splits_of(int context, int rows) {
   return min(kMaxSplits, (blocks + size - 1) / size);
 }
 
-// Rows and items of all recurrent sequences; a whole warp calls it.
-__device__ __forceinline__ void count_items(const BatchView& batch, int num_kv_heads, int& rows,
-                                            int& items) {
-  rows = 0;
-  items = 0;
+// What the grid shares out: single items, or with `whole` all splits of a (row, head) to one thread
+// block, which then merges them in registers, in the same order and with the same bits.
+struct DecodePlan {
+  bool whole;
+  int units;  // items, or (row, head) pairs
+};
+
+// A whole warp calls it.
+__device__ __forceinline__ DecodePlan plan_items(const BatchView& batch, int num_kv_heads) {
+  int rows = 0;
+  int items = 0;
+  int longest = 0;
   for (int first = 0; first < batch.num_seqs; first += kWarp) {
     const int s = first + static_cast<int>(threadIdx.x) % kWarp;
     const int mine = recurrent_rows(batch, s);
     const int splits = mine > 0 ? splits_of(batch.context_lens[s], mine) : 0;
     rows += __reduce_add_sync(kAllLanes, mine);
     items += __reduce_add_sync(kAllLanes, mine * splits * num_kv_heads);
+    longest = max(longest, __reduce_max_sync(kAllLanes, splits));
   }
+  const int pairs = rows * num_kv_heads;
+  const int grid = static_cast<int>(gridDim.x);
+  // The splits that the busiest block does one after the other. One that is merged through memory
+  // takes about half as long again.
+  const int whole_time = (pairs + grid - 1) / grid * longest * 2;
+  const int split_time = (items + grid - 1) / grid * 3;
+  const bool whole = rows > kMaxSplitRows || whole_time < split_time;
+  return {whole, whole ? pairs : items};
 }
 
 // The item of number `index`; with `whole`, the first item of the (row, head) of that number.

@@ -9,6 +9,15 @@
 
 namespace deltaserve::cuda {
 
+// Whether the code being compiled is for sm_90a, the only target that has all of this. A kernel that
+// needs it is empty for others, where the host must not choose it.
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+inline constexpr bool kHopperCode = true;
+#else
+inline constexpr bool kHopperCode = false;
+#pragma nv_diag_suppress 177  // functions that only such a kernel calls
+#endif
+
 __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }

@@ -4,6 +4,7 @@
 
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/delta_rule_layout.h"
+#include "backends/cuda/kv_layout.h"
 #include "backends/cuda/vision_ops.h"
 
 namespace deltaserve {
@@ -11,14 +12,19 @@ namespace deltaserve {
 std::vector<KernelInfo> cuda_kernel_table(const CudaContext& context) {
   const bool bf16 = context.compute_dtype == DType::kBF16;
   const std::string rows = fmt::format("rows of {}, float32 inside", bf16 ? "bf16" : "f32");
+  const bool hopper = bf16 && context.device.arch == 90;
   const std::string matrix = bf16 ? "cuBLASLt bf16, float32 accumulation" : "cuBLASLt f32";
   return {
       {"embed", rows},
-      {"linear", matrix},
+      {"linear", matrix + (bf16 ? "; up to 16 rows: mma, W streamed once" : "")},
       {"gate_up_silu", matrix + ", then silu * up in float32"},
-      {"moe", "tokens grouped by expert"},
+      {"moe", hopper ? "up to 128 tokens: mma, active experts streamed once; else grouped wgmma"
+              : bf16 ? "up to 128 tokens: mma, active experts streamed once; else dot products"
+                     : "dot products"},
       {"gated_delta_rule", delta_rule_kernels(context.device, context.compute_dtype)},
-      {"attention", "paged, float32 softmax"},
+      {"attention", hopper
+                        ? "heads of 256: wgmma for prompts, split KV for decode; else a warp a row"
+                        : "a warp a row, float32"},
       {"causal_conv1d", rows},
       {"add_rms_norm", rows},
       {"qk_norm_rope", rows},

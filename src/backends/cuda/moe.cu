@@ -1,7 +1,8 @@
 // moe: which form runs, and the sum over a token's experts.
 // Few tokens: each active expert's matrices stream once past its tokens (moe_decode.cu). Many:
-// entries are sorted by expert and multiplied in tiles (moe_sort.cu, moe_grouped.cu). Otherwise, in
-// float32 and for sizes that are no multiple of 64, plain dot products (moe_plain.cu).
+// entries are sorted by expert and multiplied in tiles (moe_sort.cu, moe_grouped.cu). Otherwise (in
+// float32, for sizes that are no multiple of 64, many tokens on a device other than Hopper) plain
+// dot products (moe_plain.cu).
 #include <algorithm>
 
 #include "backends/cuda/cuda_ops.h"
@@ -71,12 +72,12 @@ void launch_moe(CudaContext& context, const MoeArgs& args) {
   // Multiples of 64: whole 128-byte pieces of a row, and whole groups of gate and up.
   const bool tensor_cores =
       context.compute_dtype == DType::kBF16 && experts.H % 64 == 0 && experts.I % 64 == 0;
-  if (!tensor_cores) {
-    cuda::launch_moe_plain(context, args, buffers);
-  } else if (args.T <= cuda::kMoeDecodeTokens) {
+  if (tensor_cores && args.T <= cuda::kMoeDecodeTokens) {
     cuda::launch_moe_decode(context, args, buffers);
-  } else {
+  } else if (tensor_cores && context.device.arch == cuda::kMoeGroupedArch) {
     cuda::launch_moe_grouped(context, args, buffers);
+  } else {
+    cuda::launch_moe_plain(context, args, buffers);
   }
   const auto blocks = cuda::ceil_div<int64_t>(experts.H, cuda::kThreads * cuda::kColumns);
   cuda::launch(context, cuda::moe_combine_kernel,

@@ -10,6 +10,8 @@
 namespace deltaserve::cuda {
 namespace {
 
+using Form = SkinnyForm<1, 1, 8, true, 3>;
+
 struct MoeDecodeParams {
   const int32_t* expert_ids;  // [entries]
   int32_t entries;
@@ -40,7 +42,7 @@ __device__ int find_entries(const MoeDecodeParams& params, ExpertEntries& found)
     found.first = params.entries;
   }
   __syncthreads();
-  for (int i = static_cast<int>(threadIdx.x); i < params.entries; i += kSkinnyThreads) {
+  for (int i = static_cast<int>(threadIdx.x); i < params.entries; i += Form::kThreads) {
     if (params.expert_ids[i] == expert) {
       found.list[atomicAdd(&found.count, 1)] = i;
       atomicMin(&found.first, i);
@@ -52,9 +54,9 @@ __device__ int find_entries(const MoeDecodeParams& params, ExpertEntries& found)
 }
 
 template <bool kGateUp>
-__global__ void __launch_bounds__(kSkinnyThreads, (kSkinnyBlocks<1, 1>))
+__global__ void __launch_bounds__(Form::kThreads, Form::kBlocks)
     moe_decode_kernel(MoeDecodeParams params) {
-  using Sums = SkinnySums<1, 1>;
+  using Sums = SkinnySums<Form>;
   __shared__ Sums sums;
   __shared__ ExpertEntries found;
   const int expert = find_entries(params, found);
@@ -71,9 +73,9 @@ __global__ void __launch_bounds__(kSkinnyThreads, (kSkinnyBlocks<1, 1>))
       const int entry = found.list[base + g];
       x[0] = params.x + (kGateUp ? entry / params.K : entry) * params.x_stride;
     }
-    skinny_products(rows, x, params.columns, sums);
+    skinny_products<Form>(rows, x, params.columns, sums);
     for (int i = static_cast<int>(threadIdx.x); i < Sums::kCount / (kGateUp ? 2 : 1);
-         i += kSkinnyThreads) {
+         i += Form::kThreads) {
       const int e = kGateUp ? i / 2 * 4 + i % 2 : i;
       const int place = base + Sums::token(e);
       if (place >= found.count) {
@@ -110,7 +112,7 @@ void launch_moe_decode(CudaContext& context, const MoeArgs& args, const MoeBuffe
   const auto shape = [&] {
     return LaunchShape{.grid = dim3(static_cast<unsigned>(params.rows / kSkinnyRows),
                                     static_cast<unsigned>(std::min(entries, experts.E))),
-                       .block = dim3(kSkinnyThreads)};
+                       .block = dim3(Form::kThreads)};
   };
   launch(context, moe_decode_kernel<true>, shape(), params);
   params.weight = static_cast<const bf16*>(experts.down.data());

@@ -127,9 +127,7 @@ __device__ void store_down(const GroupedParams& params, int place, int64_t first
 }
 
 template <bool kGateUp>
-__global__ void __launch_bounds__(kThreads, 2) moe_grouped_kernel(GroupedParams params) {
-  extern __shared__ __align__(1024) std::byte memory[];
-  auto& shared = *reinterpret_cast<GroupedShared*>(memory);
+__device__ void multiply_tile(GroupedShared& shared, const GroupedParams& params) {
   const int tile = static_cast<int>(blockIdx.y);
   if (tile >= *params.sort.num_tiles) {
     return;
@@ -192,6 +190,14 @@ __global__ void __launch_bounds__(kThreads, 2) moe_grouped_kernel(GroupedParams 
         store_down(params, first + row + 8 * half, first_column, sums, half);
       }
     }
+  }
+}
+
+template <bool kGateUp>
+__global__ void __launch_bounds__(kThreads, 2) moe_grouped_kernel(GroupedParams params) {
+  extern __shared__ __align__(1024) std::byte memory[];
+  if constexpr (kHopperCode) {
+    multiply_tile<kGateUp>(*reinterpret_cast<GroupedShared*>(memory), params);
   }
 }
 

@@ -37,7 +37,8 @@ void launch_moe_sort(CudaContext& context, const MoeArgs& args, const MoeSort& s
 
 // A warp a row of an entry: both dtypes, any shape.
 void launch_moe_plain(CudaContext& context, const MoeArgs& args, const MoeBuffers& buffers);
-// bfloat16, H and I multiples of 64. Up to kMoeDecodeTokens tokens, or any number.
+// bfloat16, H and I multiples of 64: up to kMoeDecodeTokens tokens, or on Hopper any number.
+inline constexpr int32_t kMoeGroupedArch = 90;
 inline constexpr int64_t kMoeDecodeTokens = 128;
 void launch_moe_decode(CudaContext& context, const MoeArgs& args, const MoeBuffers& buffers);
 void launch_moe_grouped(CudaContext& context, const MoeArgs& args, const MoeBuffers& buffers);

@@ -1,7 +1,6 @@
 // linear and gate_up_silu for at most 16 rows of x in bfloat16: bound by reading W once (see
 // skinny_tile.cuh). All M share one order of sums, so a row has the same bits alone and in a batch.
 #include <algorithm>
-#include <type_traits>
 
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/cuda_weights.h"
@@ -23,9 +22,10 @@ struct SkinnyParams {
   int32_t M;
 };
 
-template <int kRowTiles, int kTokenTiles>
-__device__ __forceinline__ void multiply(const SkinnyParams& params,
-                                         SkinnySums<kRowTiles, kTokenTiles>& sums) {
+template <typename Form>
+__device__ __forceinline__ void multiply(const SkinnyParams& params, SkinnySums<Form>& sums) {
+  constexpr int kRowTiles = Form::kRowTiles;
+  constexpr int kTokenTiles = Form::kTokenTiles;
   const int64_t first = int64_t{blockIdx.x} * kRowTiles * kSkinnyRows;
   const int g = static_cast<int>(threadIdx.x) % kWarp / 4;
   const bf16* rows[kRowTiles][2];
@@ -44,17 +44,17 @@ __device__ __forceinline__ void multiply(const SkinnyParams& params,
     const int token = m * kSkinnyTokens + g;
     x[m] = token < params.M ? params.x + token * params.x_stride : nullptr;
   }
-  skinny_products(rows, x, params.K, sums);
+  skinny_products<Form>(rows, x, params.K, sums);
 }
 
-template <int kRowTiles, int kTokenTiles, typename Out>
-__global__ void __launch_bounds__(kSkinnyThreads, (kSkinnyBlocks<kRowTiles, kTokenTiles>))
+template <typename Form, typename Out>
+__global__ void __launch_bounds__(Form::kThreads, Form::kBlocks)
     skinny_linear_kernel(SkinnyParams params) {
-  using Sums = SkinnySums<kRowTiles, kTokenTiles>;
+  using Sums = SkinnySums<Form>;
   __shared__ Sums sums;
-  multiply(params, sums);
-  const int64_t first = int64_t{blockIdx.x} * kRowTiles * kSkinnyRows;
-  for (int e = static_cast<int>(threadIdx.x); e < Sums::kCount; e += kSkinnyThreads) {
+  multiply<Form>(params, sums);
+  const int64_t first = int64_t{blockIdx.x} * Form::kRowTiles * kSkinnyRows;
+  for (int e = static_cast<int>(threadIdx.x); e < Sums::kCount; e += Form::kThreads) {
     const int64_t row = first + Sums::row(e);
     const int token = Sums::token(e);
     if (row < params.rows && token < params.M) {
@@ -64,15 +64,15 @@ __global__ void __launch_bounds__(kSkinnyThreads, (kSkinnyBlocks<kRowTiles, kTok
 }
 
 // Rows of W in groups of 8 gate and 8 up: a tile's rows g and g + 8 are a pair.
-template <int kRowTiles, int kTokenTiles>
-__global__ void __launch_bounds__(kSkinnyThreads, (kSkinnyBlocks<kRowTiles, kTokenTiles>))
+template <typename Form>
+__global__ void __launch_bounds__(Form::kThreads, Form::kBlocks)
     skinny_gate_up_kernel(SkinnyParams params, int64_t I) {
   static_assert(kGateUpGroup * 2 == kSkinnyRows);
-  using Sums = SkinnySums<kRowTiles, kTokenTiles>;
+  using Sums = SkinnySums<Form>;
   __shared__ Sums sums;
-  multiply(params, sums);
-  const int64_t first = int64_t{blockIdx.x} * kRowTiles * kSkinnyRows;
-  for (int i = static_cast<int>(threadIdx.x); i < Sums::kCount / 2; i += kSkinnyThreads) {
+  multiply<Form>(params, sums);
+  const int64_t first = int64_t{blockIdx.x} * Form::kRowTiles * kSkinnyRows;
+  for (int i = static_cast<int>(threadIdx.x); i < Sums::kCount / 2; i += Form::kThreads) {
     const int e = i / 2 * 4 + i % 2;
     const int64_t row = first + Sums::row(e);
     const int64_t column = row / kSkinnyRows * kGateUpGroup + row % kGateUpGroup;
@@ -84,25 +84,31 @@ __global__ void __launch_bounds__(kSkinnyThreads, (kSkinnyBlocks<kRowTiles, kTok
   }
 }
 
-// From this many rows of W tiles of 32 rows fill the device and halve the reading of x.
+// From this many rows of W there are thread blocks enough to fill the device several times; below
+// the second, too few to hide latency unless each has more warps.
 constexpr int64_t kManyRows = 8192;
+constexpr int64_t kFewRows = 3072;
 
-// Calls f with the row tiles and token tiles of a shape as constants.
+// Calls f with the form of a shape. Those that share a W share the number of warps, and with it the
+// order of sums.
 template <typename F>
-void with_tiles(int64_t M, int64_t rows, F&& f) {
-  using std::integral_constant;
-  if (M <= kSkinnyTokens) {
-    f(integral_constant<int, 1>{}, integral_constant<int, 1>{});
-  } else if (rows < kManyRows) {
-    f(integral_constant<int, 1>{}, integral_constant<int, 2>{});
+void with_form(int64_t M, int64_t rows, F&& f) {
+  if (rows <= kFewRows) {
+    M <= kSkinnyTokens ? f(SkinnyForm<1, 1, 16, true, 1>{}) : f(SkinnyForm<1, 2, 16, true, 1>{});
+  } else if (M > kSkinnyTokens) {
+    f(SkinnyForm<2, 2, 8, true, 1>{});
+  } else if (rows <= kManyRows) {
+    f(SkinnyForm<1, 1, 8, true, 3>{});
   } else {
-    f(integral_constant<int, 2>{}, integral_constant<int, 2>{});
+    f(SkinnyForm<1, 1, 8, false, 5>{});
   }
 }
 
-LaunchShape shape_of(int64_t rows, int row_tiles) {
-  return {.grid = dim3(static_cast<unsigned>(ceil_div<int64_t>(rows, row_tiles * kSkinnyRows))),
-          .block = dim3(kSkinnyThreads)};
+template <typename Form>
+LaunchShape shape_of(int64_t rows) {
+  return {
+      .grid = dim3(static_cast<unsigned>(ceil_div<int64_t>(rows, Form::kRowTiles * kSkinnyRows))),
+      .block = dim3(Form::kThreads)};
 }
 
 }  // namespace
@@ -122,16 +128,12 @@ void launch_skinny_linear(CudaContext& context, const LinearArgs& args) {
                                   .x_stride = args.x_stride,
                                   .out_stride = args.out_stride,
                                   .M = static_cast<int32_t>(args.M)};
-  cuda::with_tiles(args.M, weight.N, [&](auto row_tiles, auto token_tiles) {
-    constexpr int kRowTiles = decltype(row_tiles)::value;
-    constexpr int kTokenTiles = decltype(token_tiles)::value;
-    const cuda::LaunchShape shape = cuda::shape_of(weight.N, kRowTiles);
+  cuda::with_form(args.M, weight.N, [&]<typename Form>(Form) {
+    const cuda::LaunchShape shape = cuda::shape_of<Form>(weight.N);
     if (args.out_float) {
-      cuda::launch(context, cuda::skinny_linear_kernel<kRowTiles, kTokenTiles, float>, shape,
-                   params);
+      cuda::launch(context, cuda::skinny_linear_kernel<Form, float>, shape, params);
     } else {
-      cuda::launch(context, cuda::skinny_linear_kernel<kRowTiles, kTokenTiles, cuda::bf16>, shape,
-                   params);
+      cuda::launch(context, cuda::skinny_linear_kernel<Form, cuda::bf16>, shape, params);
     }
   });
 }
@@ -148,11 +150,9 @@ void launch_skinny_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args
                                   .x_stride = args.x_stride,
                                   .out_stride = args.out_stride,
                                   .M = static_cast<int32_t>(args.M)};
-  cuda::with_tiles(args.M, rows, [&](auto row_tiles, auto token_tiles) {
-    constexpr int kRowTiles = decltype(row_tiles)::value;
-    constexpr int kTokenTiles = decltype(token_tiles)::value;
-    cuda::launch(context, cuda::skinny_gate_up_kernel<kRowTiles, kTokenTiles>,
-                 cuda::shape_of(rows, kRowTiles), params, weight.I);
+  cuda::with_form(args.M, rows, [&]<typename Form>(Form) {
+    cuda::launch(context, cuda::skinny_gate_up_kernel<Form>, cuda::shape_of<Form>(rows), params,
+                 weight.I);
   });
 }
 

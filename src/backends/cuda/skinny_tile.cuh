@@ -15,26 +15,33 @@
 
 namespace deltaserve::cuda {
 
-inline constexpr int kSkinnyWarps = 8;
-inline constexpr int kSkinnyThreads = kSkinnyWarps * kWarp;
 inline constexpr int kSkinnyPiece = 64;  // of K
 inline constexpr int kSkinnyRows = 16;   // of W in a tile
 inline constexpr int kSkinnyTokens = 8;  // rows of x in a tile
 
-// Thread blocks that should fit a multiprocessor: what is in flight is what hides latency.
-template <int kRowTiles, int kTokenTiles>
-inline constexpr int kSkinnyBlocks = kRowTiles* kTokenTiles == 1 ? 3 : 2;
+// How a thread block works. What is in flight hides the latency of memory: many warps with one
+// piece each, or fewer that load the next piece ahead.
+template <int RowTiles, int TokenTiles, int Warps, bool Ahead, int Blocks>
+struct SkinnyForm {
+  static constexpr int kRowTiles = RowTiles;
+  static constexpr int kTokenTiles = TokenTiles;
+  static constexpr int kWarps = Warps;
+  static constexpr int kThreads = Warps * kWarp;
+  static constexpr bool kAhead = Ahead;
+  static constexpr int kBlocks = Blocks;  // that should fit a multiprocessor
+};
 
-template <int kRowTiles, int kTokenTiles>
+template <typename Form>
 struct SkinnySums {
-  static constexpr int kCount = kRowTiles * kTokenTiles * kSkinnyRows * kSkinnyTokens;
-  float partial[kSkinnyWarps][kCount];
+  static constexpr int kTokenTiles = Form::kTokenTiles;
+  static constexpr int kCount = Form::kRowTiles * kTokenTiles * kSkinnyRows * kSkinnyTokens;
+  float partial[Form::kWarps][kCount];
 
   // Result e once all warps have stored theirs.
   __device__ float sum(int e) const {
     float total = 0.0F;
 #pragma unroll
-    for (int w = 0; w < kSkinnyWarps; ++w) {
+    for (int w = 0; w < Form::kWarps; ++w) {
       total += partial[w][e];
     }
     return total;
@@ -57,67 +64,68 @@ __device__ __forceinline__ uint4 load_once(const bf16* from) {
                : "l"(from));
   return piece;
 }
-__device__ __forceinline__ uint4 load_piece(const bf16* from) {
-  return from == nullptr ? make_uint4(0, 0, 0, 0) : *reinterpret_cast<const uint4*>(from);
-}
 
 // `rows`: this lane's rows g and g + 8 of each tile of W; `x`: its row g of each tile of x or null,
 // which counts as zero. K is a multiple of kSkinnyPiece. Ends with a barrier.
-template <int kRowTiles, int kTokenTiles>
-__device__ __forceinline__ void skinny_products(const bf16* const (&rows)[kRowTiles][2],
-                                                const bf16* const (&x)[kTokenTiles], int64_t K,
-                                                SkinnySums<kRowTiles, kTokenTiles>& sums) {
+template <typename Form>
+__device__ __forceinline__ void skinny_products(const bf16* const (&rows)[Form::kRowTiles][2],
+                                                const bf16* const (&x)[Form::kTokenTiles],
+                                                int64_t K, SkinnySums<Form>& sums) {
+  constexpr int kRowTiles = Form::kRowTiles;
+  constexpr int kTokenTiles = Form::kTokenTiles;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const int64_t offset = lane % 4 * 8;
-  struct Weights {
-    uint4 piece[kRowTiles][2][2];  // tile, row g or g + 8, piece t or t + 4
+  struct Pieces {
+    uint4 w[kRowTiles][2][2];  // tile, row g or g + 8, piece t or t + 4
+    uint4 x[kTokenTiles][2];
   };
-  struct Tokens {
-    uint4 piece[kTokenTiles][2];
-  };
-  const auto load_weights = [&](int64_t block, Weights& to) {
-    const int64_t first = block * kSkinnyPiece + offset;
+  const int first = warp * kSkinnyPiece + lane % 4 * 8;
+  const bf16* w_at[kRowTiles][2];
+  const bf16* x_at[kTokenTiles];
+#pragma unroll
+  for (int r = 0; r < kRowTiles; ++r) {
+    w_at[r][0] = rows[r][0] + first;
+    w_at[r][1] = rows[r][1] + first;
+  }
+#pragma unroll
+  for (int m = 0; m < kTokenTiles; ++m) {
+    x_at[m] = x[m] == nullptr ? nullptr : x[m] + first;
+  }
+  // Loads this warp's next piece of K.
+  const auto load_next = [&](Pieces& to) {
+    constexpr int kStep = Form::kWarps * kSkinnyPiece;
 #pragma unroll
     for (int r = 0; r < kRowTiles; ++r) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        to.piece[r][half][0] = load_once(rows[r][half] + first);
-        to.piece[r][half][1] = load_once(rows[r][half] + first + kSkinnyPiece / 2);
+        to.w[r][half][0] = load_once(w_at[r][half]);
+        to.w[r][half][1] = load_once(w_at[r][half] + kSkinnyPiece / 2);
+        w_at[r][half] += kStep;
       }
     }
-  };
-  const auto load_tokens = [&](int64_t block, Tokens& to) {
-    const int64_t first = block * kSkinnyPiece + offset;
 #pragma unroll
     for (int m = 0; m < kTokenTiles; ++m) {
-      to.piece[m][0] = load_piece(x[m] == nullptr ? nullptr : x[m] + first);
-      to.piece[m][1] = load_piece(x[m] == nullptr ? nullptr : x[m] + first + kSkinnyPiece / 2);
+      to.x[m][0] = make_uint4(0, 0, 0, 0);
+      to.x[m][1] = make_uint4(0, 0, 0, 0);
+      if (x_at[m] != nullptr) {
+        to.x[m][0] = *reinterpret_cast<const uint4*>(x_at[m]);
+        to.x[m][1] = *reinterpret_cast<const uint4*>(x_at[m] + kSkinnyPiece / 2);
+        x_at[m] += kStep;
+      }
     }
   };
-  // Where registers allow it x is loaded a step ahead, as W always is.
-  constexpr bool kTokensAhead = kRowTiles * kTokenTiles < 4;
   float out[kRowTiles][kTokenTiles][4] = {};
-  const int64_t num_blocks = K / kSkinnyPiece;
-  Weights weights;
-  Tokens tokens;
-  if (warp < num_blocks) {
-    load_weights(warp, weights);
-    if constexpr (kTokensAhead) {
-      load_tokens(warp, tokens);
-    }
+  int left = (static_cast<int>(K / kSkinnyPiece) - warp + Form::kWarps - 1) / Form::kWarps;
+  Pieces now;
+  Pieces next;
+  if (Form::kAhead && left > 0) {
+    load_next(now);
   }
-  for (int64_t block = warp; block < num_blocks; block += kSkinnyWarps) {
-    if constexpr (!kTokensAhead) {
-      load_tokens(block, tokens);
-    }
-    Weights next_weights;
-    Tokens next_tokens;
-    if (block + kSkinnyWarps < num_blocks) {
-      load_weights(block + kSkinnyWarps, next_weights);
-      if constexpr (kTokensAhead) {
-        load_tokens(block + kSkinnyWarps, next_tokens);
-      }
+  for (; left > 0; --left) {
+    if constexpr (!Form::kAhead) {
+      load_next(now);
+    } else if (left > 1) {
+      load_next(next);
     }
 #pragma unroll
     for (int m = 0; m < kTokenTiles; ++m) {
@@ -125,17 +133,16 @@ __device__ __forceinline__ void skinny_products(const bf16* const (&rows)[kRowTi
       for (int r = 0; r < kRowTiles; ++r) {
 #pragma unroll
         for (int p = 0; p < 2; ++p) {
-          const uint4 low = weights.piece[r][0][p];
-          const uint4 high = weights.piece[r][1][p];
-          const uint4 b = tokens.piece[m][p];
+          const uint4 low = now.w[r][0][p];
+          const uint4 high = now.w[r][1][p];
+          const uint4 b = now.x[m][p];
           mma_bf16(out[r][m], low.x, high.x, low.y, high.y, b.x, b.y);
           mma_bf16(out[r][m], low.z, high.z, low.w, high.w, b.z, b.w);
         }
       }
     }
-    weights = next_weights;
-    if constexpr (kTokensAhead) {
-      tokens = next_tokens;
+    if constexpr (Form::kAhead) {
+      now = next;
     }
   }
 #pragma unroll
