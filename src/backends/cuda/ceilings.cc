@@ -40,7 +40,7 @@ double fastest(const CudaContext& context, const std::function<void()>& run) {
 CudaCeilings measure(const CudaOptions& options) {
   CudaContext context(options.compute_dtype, options.device);
   CudaMemory memory(kReadBytes);
-  check_cuda(cudaMemsetAsync(memory.data(), 0, kReadBytes, context.stream));
+  launch_fill_random(context, memory.data(), kReadBytes);
   const double read =
       fastest(context, [&] { launch_read_all(context, memory.data(), kReadBytes); });
   auto* bytes = static_cast<std::byte*>(memory.data());

@@ -1,4 +1,4 @@
-// The read kernel of the ceilings; see ceilings.h.
+// The kernels of the ceilings; see read_kernel.h.
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/read_kernel.h"
@@ -27,8 +27,19 @@ __global__ void __launch_bounds__(kThreads) read_all(const uint4* from, size_t n
       bits |= values[i].x | values[i].y | values[i].z | values[i].w;
     }
   }
-  if (bits == 1) {  // the memory is zero
+  if (bits == 1) {  // which random numbers do not give
     *sink = 1;
+  }
+}
+
+// Words of random sign and mantissa and of magnitude 0.5 to 1, one float32 or two bfloat16 each.
+__global__ void __launch_bounds__(kThreads) fill(uint32_t* to, size_t n, bool pairs) {
+  const size_t step = static_cast<size_t>(gridDim.x) * kThreads;
+  for (size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x; i < n; i += step) {
+    auto bits = static_cast<uint32_t>(i) * 0x9E3779B9U;  // golden ratio, then a mixing of the bits
+    bits = (bits ^ bits >> 16) * 0x85EBCA6BU;
+    bits = (bits ^ bits >> 13) * 0xC2B2AE35U;
+    to[i] = pairs ? (bits & 0x807f807fU) | 0x3f003f00U : (bits & 0x807fffffU) | 0x3f000000U;
   }
 }
 
@@ -39,6 +50,13 @@ void launch_read_all(CudaContext& context, const void* from, size_t bytes) {
   const dim3 grid(static_cast<unsigned>(context.device.num_sms * cuda::kBlocksPerSm));
   cuda::launch(context, cuda::read_all, {.grid = grid, .block = dim3(cuda::kThreads)},
                static_cast<const uint4*>(from), bytes / sizeof(uint4), context.zeros(1));
+}
+
+void launch_fill_random(const CudaContext& context, void* to, size_t bytes) {
+  const dim3 grid(static_cast<unsigned>(context.device.num_sms * cuda::kBlocksPerSm));
+  cuda::launch(context, cuda::fill, {.grid = grid, .block = dim3(cuda::kThreads)},
+               static_cast<uint32_t*>(to), bytes / sizeof(uint32_t),
+               context.compute_dtype == DType::kBF16);
 }
 
 }  // namespace deltaserve

@@ -7,7 +7,11 @@
 
 namespace deltaserve {
 
-// Reads `bytes` of zeroed memory once.
+// Fills memory with numbers of order one in the compute dtype: products of zeros take less power,
+// and then the clock is higher than any model will see.
+void launch_fill_random(const CudaContext& context, void* to, size_t bytes);
+
+// Reads `bytes` of such memory once.
 void launch_read_all(CudaContext& context, const void* from, size_t bytes);
 
 }  // namespace deltaserve
