@@ -1,11 +1,10 @@
-// One recursive descent parser for both notations; they differ in how a rule begins and in a few
-// atoms.
+// One recursive descent parser for both notations, which differ in how a rule begins and in a few
+// atoms: in one file although it is long, because every part may hold every other.
 #include "grammar/ebnf.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +12,8 @@
 #include <vector>
 
 #include "grammar/char_set.h"
+#include "grammar/ebnf_text.h"
+#include "grammar/lark_common.h"
 #include "grammar/regex.h"
 
 namespace deltaserve {
@@ -21,35 +22,35 @@ namespace {
 constexpr int kMaxDepth = 200;       // of groups: the parser is recursive
 constexpr size_t kMaxRules = 4'000;  // a derivative follows calls, one within the other
 
-bool is_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '-';
-}
-
 class EbnfParser {
  public:
   EbnfParser(ExprPool& pool, std::string_view text)
-      : pool_(pool), text_(text), lark_(text.find("::=") == std::string_view::npos) {}
+      : pool_(pool), lark_(text.find("::=") == std::string_view::npos), in_(text, lark_) {
+    if (lark_ && text.find("%ignore") != std::string_view::npos) ignored_rule_ = pool.new_rule();
+  }
 
   Result<ExprId> run() {
-    skip_space(true);
-    while (!done()) {
+    in_.skip_space(true);
+    while (!in_.done()) {
       rule();
-      skip_space(true);
+      in_.skip_space(true);
+    }
+    if (ignored_rule_) {
+      pool_.define(*ignored_rule_, pool_.repeat(pool_.alt(ignored_), 0, ExprPool::kUnbounded));
     }
     for (const auto& [name, rule] : rules_) {
       if (!rule.defined) refuse(fmt::format("the rule '{}' is not defined", name));
     }
     if (rules_.empty()) refuse("there is no rule");
-    if (error_) {
-      return std::unexpected(*error_);
+    if (in_.error()) {
+      return std::unexpected(*in_.error());
     }
-    for (const std::string_view name : {std::string_view("root"), std::string_view("start")}) {
-      if (const auto found = rules_.find(name); found != rules_.end()) {
-        return pool_.call(found->second.id);
-      }
+    auto root = rules_.find(first_);
+    for (const std::string_view name : {std::string_view("start"), std::string_view("root")}) {
+      if (const auto found = rules_.find(name); found != rules_.end()) root = found;
     }
-    return pool_.call(rules_.find(first_)->second.id);
+    const ExprId whole = pool_.call(root->second.id);
+    return ignored_rule_ ? pool_.concat(pool_.call(*ignored_rule_), whole) : whole;
   }
 
  private:
@@ -58,43 +59,9 @@ class EbnfParser {
     bool defined = false;
   };
 
-  bool done() const { return at_ >= text_.size() || error_.has_value(); }
-  char peek(size_t ahead = 0) const {
-    return at_ + ahead < text_.size() && !error_ ? text_[at_ + ahead] : '\0';
-  }
-  bool take(std::string_view token) {
-    if (done() || !text_.substr(at_).starts_with(token)) return false;
-    at_ += token.size();
-    return true;
-  }
   ExprId refuse(std::string_view what) {
-    if (!error_) {
-      const auto line = 1 + std::ranges::count(text_.substr(0, at_), '\n');
-      error_ = Error{ErrorCode::kInvalidArgument, fmt::format("Grammar, line {}: {}.", line, what),
-                     "", ""};
-    }
-    at_ = text_.size();
+    in_.refuse(what);
     return ExprPool::kEmpty;
-  }
-
-  // White space and comments; line ends only if `lines`.
-  void skip_space(bool lines) {
-    while (!done()) {
-      const char c = peek();
-      if (c == '#' || (lark_ && c == '/' && peek(1) == '/')) {
-        while (!done() && peek() != '\n') ++at_;
-      } else if (c == ' ' || c == '\t' || (lines && (c == '\n' || c == '\r'))) {
-        ++at_;
-      } else {
-        return;
-      }
-    }
-  }
-
-  std::string_view name() {
-    const size_t begin = at_;
-    while (!done() && is_name(peek())) ++at_;
-    return text_.substr(begin, at_ - begin);
   }
 
   Rule& rule_named(std::string_view name) {
@@ -105,24 +72,25 @@ class EbnfParser {
   }
 
   void rule() {
-    if (peek() == '%') {
-      refuse("directives such as %import and %ignore are not supported");
+    if (in_.peek() == '%') {
+      directive();
       return;
     }
-    if (lark_ && (peek() == '?' || peek() == '!')) ++at_;  // about trees, which nobody builds here
-    const std::string_view rule_name = name();
+    if (lark_ && (in_.peek() == '?' || in_.peek() == '!'))
+      in_.skip(1);  // about trees, which nobody builds here
+    const std::string_view rule_name = in_.name();
     if (rule_name.empty()) {
       refuse("a rule name is expected");
       return;
     }
     if (first_.empty()) first_ = rule_name;
-    skip_space(false);
-    if (lark_ && peek() == '.') {  // a terminal's priority
-      ++at_;
-      name();
-      skip_space(false);
+    in_.skip_space(false);
+    if (lark_ && in_.peek() == '.') {  // a terminal's priority
+      in_.skip(1);
+      in_.name();
+      in_.skip_space(false);
     }
-    if (!take(lark_ ? ":" : "::=")) {
+    if (!in_.take(lark_ ? ":" : "::=")) {
       refuse(fmt::format("'{}' is expected after '{}'", lark_ ? ":" : "::=", rule_name));
       return;
     }
@@ -131,19 +99,86 @@ class EbnfParser {
       return;
     }
     rule_named(rule_name).defined = true;
+    in_terminal_ = is_terminal(rule_name);
     const ExprId body = alternatives();
     pool_.define(rule_named(rule_name).id, body);
   }
 
+  // Lark's terminals have upper case names.
+  static bool is_terminal(std::string_view name) {
+    const size_t first = name.find_first_not_of('_');
+    return first != std::string_view::npos && name[first] >= 'A' && name[first] <= 'Z';
+  }
+
+  void directive() {
+    if (lark_ && in_.take("%ignore")) {
+      in_.skip_space(false);
+      in_terminal_ = true;
+      ignored_.push_back(alternatives());
+    } else if (lark_ && in_.take("%import")) {
+      in_.skip_space(false);
+      import();
+    } else {
+      refuse("of directives only %import common.NAME and %ignore are supported");
+    }
+  }
+
+  // common.NAME, common.NAME -> ALIAS, or common (NAME, NAME).
+  void import() {
+    const std::string_view library = in_.name();
+    if (library != "common") {
+      refuse(fmt::format("%import from '{}': only the library 'common' is known", library));
+      return;
+    }
+    if (in_.take(".")) {
+      const std::string_view terminal = in_.name();
+      in_.skip_space(false);
+      std::string_view alias = terminal;
+      if (in_.take("->")) {
+        in_.skip_space(false);
+        alias = in_.name();
+      }
+      define_common(terminal, alias);
+      return;
+    }
+    in_.skip_space(false);
+    if (!in_.take("(")) refuse("a name of the library 'common' is expected");
+    while (!in_.done() && !in_.take(")")) {
+      in_.skip_space(true);
+      const std::string_view terminal = in_.name();
+      define_common(terminal, terminal);
+      in_.skip_space(true);
+      in_.take(",");
+      in_.skip_space(true);
+    }
+  }
+
+  void define_common(std::string_view terminal, std::string_view alias) {
+    const auto pattern = lark_common_pattern(terminal);
+    if (!pattern) {
+      refuse(fmt::format("the library 'common' has no '{}'", terminal));
+    } else if (alias.empty() || rule_named(alias).defined) {
+      refuse(fmt::format("the rule '{}' is defined twice", alias));
+    } else {
+      rule_named(alias).defined = true;
+      pool_.define(rule_named(alias).id, regex(*pattern));
+    }
+  }
+
+  // What a rule has of the text, and behind it what is ignored between such parts.
+  ExprId token(ExprId item) {
+    return ignored_rule_ && !in_terminal_ ? pool_.concat(item, pool_.call(*ignored_rule_)) : item;
+  }
+
   // Whether a rule begins here, after a line end.
   bool at_rule() {
-    const size_t before = at_;
-    if (lark_ && (peek() == '?' || peek() == '!' || peek() == '%')) return true;
-    const bool named = !name().empty();
-    if (lark_ && take(".")) name();
-    skip_space(false);
-    const bool result = named && (lark_ ? peek() == ':' : text_.substr(at_).starts_with("::="));
-    at_ = before;
+    const size_t before = in_.place();
+    if (lark_ && (in_.peek() == '?' || in_.peek() == '!' || in_.peek() == '%')) return true;
+    const bool named = !in_.name().empty();
+    if (lark_ && in_.take(".")) in_.name();
+    in_.skip_space(false);
+    const bool result = named && (lark_ ? in_.peek() == ':' : in_.starts_with("::="));
+    in_.go_back(before);
     return result;
   }
 
@@ -151,7 +186,7 @@ class EbnfParser {
     std::vector<ExprId> choices;
     do {
       choices.push_back(sequence());
-    } while (take("|"));
+    } while (in_.take("|"));
     return pool_.alt(choices);
   }
 
@@ -159,15 +194,16 @@ class EbnfParser {
   ExprId sequence() {
     std::vector<ExprId> parts;
     while (true) {
-      skip_space(false);
-      if (peek() == '\n' || peek() == '\r') {
-        skip_space(true);
-        if (done() || at_rule()) break;
+      in_.skip_space(false);
+      if (in_.peek() == '\n' || in_.peek() == '\r') {
+        in_.skip_space(true);
+        if (in_.done() || at_rule()) break;
       }
-      if (done() || peek() == '|' || peek() == ')' || (lark_ && peek() == ']')) break;
-      if (lark_ && take("->")) {  // an alias of the tree
-        skip_space(false);
-        name();
+      if (in_.done() || in_.peek() == '|' || in_.peek() == ')' || (lark_ && in_.peek() == ']'))
+        break;
+      if (lark_ && in_.take("->")) {  // an alias of the tree
+        in_.skip_space(false);
+        in_.name();
         continue;
       }
       parts.push_back(quantified());
@@ -177,18 +213,18 @@ class EbnfParser {
 
   ExprId quantified() {
     ExprId item = atom();
-    for (int count = 0; !done(); ++count) {
+    for (int count = 0; !in_.done(); ++count) {
       if (count > kMaxDepth) return refuse("too many quantifiers in a row");
-      if (take("*")) {
+      if (in_.take("*")) {
         item = pool_.repeat(item, 0, ExprPool::kUnbounded);
-      } else if (take("+")) {
+      } else if (in_.take("+")) {
         item = pool_.repeat(item, 1, ExprPool::kUnbounded);
-      } else if (take("?")) {
+      } else if (in_.take("?")) {
         item = pool_.optional(item);
-      } else if (!lark_ && take("{")) {
+      } else if (!lark_ && in_.take("{")) {
         item = counted(item, ",", "}");
-      } else if (lark_ && take("~")) {
-        skip_space(false);
+      } else if (lark_ && in_.take("~")) {
+        in_.skip_space(false);
         item = counted(item, "..", "");
       } else {
         break;
@@ -197,67 +233,47 @@ class EbnfParser {
     return item;
   }
 
-  std::optional<int32_t> number() {
-    skip_space(false);
-    int32_t value = 0;
-    const char* begin = text_.data() + at_;
-    const auto [end, failed] = std::from_chars(begin, text_.data() + text_.size(), value);
-    if (error_ || failed != std::errc() || value < 0) return std::nullopt;
-    at_ += static_cast<size_t>(end - begin);
-    skip_space(false);
-    return value;
-  }
-
   ExprId counted(ExprId item, std::string_view between, std::string_view close) {
-    const std::optional<int32_t> min = number();
+    const std::optional<int32_t> min = in_.number();
     if (!min) return refuse("a number is expected");
     int32_t max = *min;
-    if (take(between)) max = number().value_or(ExprPool::kUnbounded);
-    if (!close.empty() && !take(close)) return refuse("'}' is expected");
+    if (in_.take(between)) max = in_.number().value_or(ExprPool::kUnbounded);
+    if (!close.empty() && !in_.take(close)) return refuse("'}' is expected");
     if (max != ExprPool::kUnbounded && max < *min) return refuse("a count with max below min");
     return pool_.repeat(item, *min, max);
   }
 
   ExprId atom() {
-    const char c = peek();
-    if (c == '"' || c == '\'') return quoted(c);
-    if (c == '/' && lark_) return slashed();
+    const char c = in_.peek();
+    if (c == '"' || c == '\'') return token(quoted(c));
+    if (c == '/' && lark_) return token(slashed());
     if (c == '(') return group(')', false);
     if (c == '[' && lark_) return group(']', true);
     if (c == '[') return char_class();
     if (c == '.' && !lark_) {
-      ++at_;
+      in_.skip(1);
       return utf8_character(pool_, CharSet::all());
     }
-    const std::string_view called = name();
+    const std::string_view called = in_.name();
     if (called.empty()) return refuse(fmt::format("'{}' is not understood", c));
-    return pool_.call(rule_named(called).id);
+    const ExprId call = pool_.call(rule_named(called).id);
+    return lark_ && is_terminal(called) ? token(call) : call;
   }
 
   ExprId group(char close, bool optional) {
-    ++at_;
+    in_.skip(1);
     if (++depth_ > kMaxDepth) return refuse("groups are nested too deeply");
     const ExprId inner = alternatives();
     --depth_;
-    skip_space(true);
-    if (!take(std::string_view(&close, 1))) return refuse(fmt::format("'{}' is expected", close));
+    in_.skip_space(true);
+    if (!in_.take(std::string_view(&close, 1)))
+      return refuse(fmt::format("'{}' is expected", close));
     return optional ? pool_.optional(inner) : inner;
-  }
-
-  // The text between two delimiters, escapes left as they are.
-  std::optional<std::string_view> delimited(char close) {
-    const size_t begin = ++at_;
-    while (!done() && peek() != close && peek() != '\n') at_ += peek() == '\\' ? 2 : 1;
-    if (done() || peek() != close) {
-      refuse(fmt::format("'{}' is expected", close));
-      return std::nullopt;
-    }
-    return text_.substr(begin, at_++ - begin);
   }
 
   // A string: its escapes are those of a regular expression, everything else means itself.
   ExprId quoted(char quote) {
-    const auto inner = delimited(quote);
+    const auto inner = in_.delimited(quote);
     if (!inner) return ExprPool::kEmpty;
     std::string pattern;
     for (size_t i = 0; i < inner->size(); ++i) {
@@ -270,16 +286,33 @@ class EbnfParser {
         pattern += c;
       }
     }
-    const bool ignore_case = lark_ && peek() == 'i';
-    if (ignore_case) return refuse("strings that ignore case are not supported");
-    if (lark_ && take("..")) return range(*inner);
+    if (lark_ && in_.take("i")) return regex(in_either_case(pattern));
+    if (lark_ && in_.take("..")) return range(*inner);
     return regex(pattern);
   }
 
+  // ASCII letters, as classes of two; what is escaped stays.
+  static std::string in_either_case(std::string_view pattern) {
+    std::string result;
+    for (size_t i = 0; i < pattern.size(); ++i) {
+      const char c = pattern[i];
+      const char other = static_cast<char>(c ^ 0x20);
+      if (c == '\\' && i + 1 < pattern.size()) {
+        result += c;
+        result += pattern[++i];
+      } else if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
+        result += {'[', c, other, ']'};
+      } else {
+        result += c;
+      }
+    }
+    return result;
+  }
+
   ExprId range(std::string_view low) {
-    const char quote = peek();
+    const char quote = in_.peek();
     if (quote != '"' && quote != '\'') return refuse("a second character is expected");
-    const auto high = delimited(quote);
+    const auto high = in_.delimited(quote);
     if (!high || low.size() != 1 || high->size() != 1) return refuse("a range of two characters");
     const auto first = static_cast<uint8_t>(low.front());
     const auto last = static_cast<uint8_t>(high->front());
@@ -288,11 +321,11 @@ class EbnfParser {
   }
 
   ExprId slashed() {
-    const auto inner = delimited('/');
+    const auto inner = in_.delimited('/');
     if (!inner) return ExprPool::kEmpty;
-    const size_t flags = at_;
-    while (!done() && peek() >= 'a' && peek() <= 'z') ++at_;
-    if (at_ != flags) return refuse("flags of regular expressions are not supported");
+    const size_t flags = in_.place();
+    while (!in_.done() && in_.peek() >= 'a' && in_.peek() <= 'z') in_.skip(1);
+    if (in_.place() != flags) return refuse("flags of regular expressions are not supported");
     std::string pattern;  // "\/" is only a slash
     for (size_t i = 0; i < inner->size(); ++i) {
       if (inner->substr(i).starts_with("\\/")) continue;
@@ -303,9 +336,9 @@ class EbnfParser {
   }
 
   ExprId char_class() {
-    const size_t begin = at_;
-    const auto inner = delimited(']');
-    return inner ? regex(text_.substr(begin, at_ - begin)) : ExprPool::kEmpty;
+    const size_t begin = in_.place();
+    const auto inner = in_.delimited(']');
+    return inner ? regex(in_.since(begin)) : ExprPool::kEmpty;
   }
 
   ExprId regex(std::string_view pattern) {
@@ -315,13 +348,14 @@ class EbnfParser {
   }
 
   ExprPool& pool_;
-  std::string_view text_;
   bool lark_;
-  size_t at_ = 0;
+  EbnfText in_;
   int depth_ = 0;
   std::map<std::string, Rule, std::less<>> rules_;
   std::string first_;
-  std::optional<Error> error_;
+  bool in_terminal_ = false;
+  std::optional<uint32_t> ignored_rule_;  // where anything is ignored
+  std::vector<ExprId> ignored_;
 };
 
 }  // namespace

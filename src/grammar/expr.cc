@@ -167,6 +167,12 @@ ExprId ExprPool::concat(ExprId head, ExprId tail) {
   if (tail == kEmpty) {
     return head;
   }
+  // X* X* is X*: else every step of a rule such as e = x ("+" e)* would leave one more.
+  const Node& first = nodes_[head];
+  const ExprId next = nodes_[tail].kind == Kind::kConcat ? nodes_[tail].a : tail;
+  if (next == head && first.kind == Kind::kRepeat && first.min == 0 && first.max == kUnbounded) {
+    return tail;
+  }
   if (nodes_[head].kind != Kind::kConcat) {
     return intern({.kind = Kind::kConcat, .a = head, .b = tail});
   }

@@ -105,7 +105,6 @@ class ExprPool {
     bool defined = false;
     bool regular = false;
     bool nullable = false;
-    bool productive = false;
   };
 
   ExprId intern(const Node& node);
@@ -133,7 +132,11 @@ class ExprPool {
                std::unordered_map<ExprId, ExprId>& done);
   ExprId rebuild(ExprId a, const std::vector<uint8_t>& known,
                  std::unordered_map<ExprId, ExprId>& done);
-  bool begins_with_itself() const;
+  struct LeftSplit;
+  bool remove_left_recursion();  // after settle_nullable(); false for forms that it does not know
+  bool split_left(ExprId a, uint32_t rule, const std::vector<uint8_t>& circles, LeftSplit& out);
+  bool begins_with(ExprId a, uint32_t rule, const std::vector<uint8_t>& circles) const;
+  std::vector<uint8_t> rules_in_circles() const;
   void first_rules(ExprId a, std::vector<uint32_t>& rules) const;
 
   size_t max_nodes_;

@@ -1,5 +1,4 @@
-// The rules of a grammar as a whole: which may be empty, which can never end, and which begin with
-// themselves, which derivatives cannot follow.
+// The rules of a grammar as a whole: which may be empty, and which can never end.
 #include <algorithm>
 #include <utility>
 
@@ -118,34 +117,15 @@ void ExprPool::first_rules(ExprId a, std::vector<uint32_t>& rules) const {
   }
 }
 
-bool ExprPool::begins_with_itself() const {
-  std::vector<std::vector<uint32_t>> firsts(rules_.size());
-  for (size_t rule = 0; rule < rules_.size(); ++rule) {
-    first_rules(rules_[rule].body, firsts[rule]);
-  }
-  // Peel off rules that begin with no rule that is left; what remains goes in a circle.
-  std::vector<uint8_t> safe(rules_.size(), 0);
-  size_t num_safe = 0;
-  for (bool changed = true; std::exchange(changed, false);) {
-    for (size_t rule = 0; rule < rules_.size(); ++rule) {
-      const auto is_safe = [&](uint32_t first) { return safe[first] != 0; };
-      if (safe[rule] == 0 && std::ranges::all_of(firsts[rule], is_safe)) {
-        safe[rule] = 1;
-        ++num_safe;
-        changed = true;
-      }
-    }
-  }
-  return num_safe != rules_.size();
-}
-
 Result<ExprId> ExprPool::close(ExprId root) {
   for (const Rule& rule : rules_) DS_CHECK(rule.defined, "a grammar rule is not defined");
   settle_nullable();
   derivatives_.clear();
   text_known_.clear();
-  if (begins_with_itself()) {
-    return invalid("A rule of the grammar begins with itself (left recursion).");
+  if (!remove_left_recursion()) {
+    return invalid(
+        "A rule of the grammar begins with itself behind a part that may be empty, or inside a "
+        "repetition (left recursion).");
   }
   const std::vector<uint8_t> known = productive_nodes();
   std::unordered_map<ExprId, ExprId> done;
