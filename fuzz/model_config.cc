@@ -25,5 +25,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                  config->rope.inv_freq.size() != config->rope.mrope_axis.size())) {
     std::abort();
   }
+  if (config && config->quantization) {
+    const deltaserve::QuantizationConfig& quantization = *config->quantization;
+    if ((quantization.bits != 4 && quantization.bits != 8) ||
+        (quantization.head_bits != 0 && quantization.head_bits != 8)) {
+      std::abort();
+    }
+    // Any text as a tensor's name.
+    if (deltaserve::quantized_bits(text, quantization) != 0 &&
+        deltaserve::codes_name(text) == deltaserve::scales_name(text)) {
+      std::abort();
+    }
+  }
   return 0;
 }

@@ -5,9 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -18,6 +15,7 @@
 
 #include "json/json.h"
 #include "model/random_tensor.h"
+#include "model/shard_files.h"
 #include "model/synthetic_tokenizer.h"
 #include "tensor/safetensors_writer.h"
 
@@ -44,11 +42,6 @@ std::vector<std::vector<RandomTensor>> plan_shards(std::vector<RandomTensor> ten
     shards.back().push_back(std::move(tensor));
   }
   return shards;
-}
-
-std::string shard_name(size_t index, size_t count) {
-  return count == 1 ? "model.safetensors"
-                    : fmt::format("model-{:05}-of-{:05}.safetensors", index + 1, count);
 }
 
 // Fills one shard with every thread. Pieces are claimed in order, so writes are mostly sequential.
@@ -112,17 +105,6 @@ class ShardFiller {
   std::optional<Error> error_;
 };
 
-Result<void> write_json(const std::filesystem::path& path, const json::Value& value) {
-  std::ofstream stream(path, std::ios::binary);
-  stream << json::dumps(value, 2) << '\n';
-  stream.close();
-  if (!stream) {
-    return fail(ErrorCode::kInternal,
-                fmt::format("{}: cannot be written: {}", path.string(), std::strerror(errno)));
-  }
-  return {};
-}
-
 Result<void> prepare_directory(const std::filesystem::path& directory, int64_t num_bytes) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
@@ -169,15 +151,14 @@ Result<void> write_shards(const RandomWeightsOptions& options,
   return {};
 }
 
-json::Object shard_index(const std::vector<std::vector<RandomTensor>>& shards, int64_t num_bytes) {
-  json::Object weight_map;
+json::Object weight_map(const std::vector<std::vector<RandomTensor>>& shards) {
+  json::Object map;
   for (size_t i = 0; i < shards.size(); ++i) {
     for (const RandomTensor& tensor : shards[i]) {
-      weight_map[tensor.name] = shard_name(i, shards.size());
+      map[tensor.name] = shard_name(i, shards.size());
     }
   }
-  return {{"metadata", json::Object{{"total_size", num_bytes}}},
-          {"weight_map", std::move(weight_map)}};
+  return map;
 }
 
 }  // namespace
@@ -211,13 +192,13 @@ Result<RandomWeightsSummary> write_random_weights(const json::Object& config,
     return std::unexpected(std::move(wrote.error()));
   }
   if (shards.size() > 1) {
-    Result<void> wrote = write_json(options.directory / "model.safetensors.index.json",
-                                    shard_index(shards, summary.num_bytes));
+    Result<void> wrote = write_json_file(options.directory / kShardIndexName,
+                                         shard_index(weight_map(shards), summary.num_bytes));
     if (!wrote) {
       return std::unexpected(std::move(wrote.error()));
     }
   }
-  if (Result<void> wrote = write_json(options.directory / "config.json", config); !wrote) {
+  if (Result<void> wrote = write_json_file(options.directory / "config.json", config); !wrote) {
     return std::unexpected(std::move(wrote.error()));
   }
   return summary;

@@ -10,6 +10,7 @@
 #include "backends/cpu/cpu_context.h"
 #include "backends/cpu/matrix_ops.h"
 #include "cpu_test_util.h"
+#include "ops/reference/reference_backend.h"
 #include "tensor/quantize.h"
 
 namespace deltaserve {
@@ -173,6 +174,78 @@ TEST_P(CpuQuantized, GateUpIsSiluOfGateTimesUp) {
       const double expected = g / (1.0 + std::exp(-g)) * u;
       const double relative = x_dtype == DType::kF32 ? 1e-3 : 1.0 / 128;
       ASSERT_NEAR(values[static_cast<size_t>(i)], expected, relative * std::abs(expected) + 5e-3);
+    }
+  }
+}
+
+// Experts of one layer, stacked as checkpoints have them.
+struct QuantizedExperts {
+  static constexpr int64_t E = 6;
+  static constexpr int64_t I = 40;
+  static constexpr int64_t H = 96;
+  QuantizedMatrix gate, up, down;
+  std::vector<TensorView> views[3];
+
+  explicit QuantizedExperts(int32_t bits)
+      : gate(E * I, H, bits, 21), up(E * I, H, bits, 22), down(E * H, I, bits, 23) {
+    for (int64_t e = 0; e < E; ++e) {
+      views[0].push_back(gate.tensor.view().rows(e * I, (e + 1) * I));
+      views[1].push_back(up.tensor.view().rows(e * I, (e + 1) * I));
+      views[2].push_back(down.tensor.view().rows(e * H, (e + 1) * H));
+    }
+  }
+};
+
+TEST_P(CpuQuantized, ExpertsMatchTheReferenceWhateverTheBatch) {
+  constexpr int64_t T = 40;
+  constexpr int64_t K = 2;
+  constexpr int64_t H = QuantizedExperts::H;
+  const QuantizedExperts experts(bits());
+  const auto x = uniform_values(static_cast<size_t>(T * H), 24);
+  const auto shared = uniform_values(static_cast<size_t>(T * H), 25);
+  const auto shared_gate = uniform_values(static_cast<size_t>(T), 26);
+  std::vector<int32_t> ids;
+  std::vector<float> weights;
+  for (int32_t t = 0; t < T; ++t) {
+    ids.insert(ids.end(), {t % 3, 3 + t * t % 3});
+    weights.insert(weights.end(), {0.75F, 0.25F});
+  }
+  for (const DType x_dtype : {DType::kF32, DType::kBF16}) {
+    const auto x_bytes = to_x(x_dtype, x);
+    const auto args = [&](const ExpertsWeight* weight, int64_t first, int64_t count, float* out) {
+      return MoeArgs{.T = count,
+                     .K = K,
+                     .x = x_bytes.data() + first * H * dtype_size(x_dtype),
+                     .x_stride = H,
+                     .experts = weight,
+                     .expert_ids = ids.data() + first * K,
+                     .weights = weights.data() + first * K,
+                     .shared = shared.data() + first * H,
+                     .shared_gate = shared_gate.data() + first,
+                     .shared_gate_stride = 1,
+                     .out = out};
+    };
+    const auto reference = make_reference_backend(x_dtype);
+    const auto oracle =
+        reference->make_experts(experts.views[0], experts.views[1], experts.views[2]).value();
+    std::vector<float> expected(static_cast<size_t>(T * H));
+    reference->moe(args(oracle.get(), 0, T, expected.data()));
+
+    CpuContext context(x_dtype, isa(), 2);
+    const auto weight =
+        make_cpu_experts(context, experts.views[0], experts.views[1], experts.views[2]).value();
+    std::vector<float> all(static_cast<size_t>(T * H));
+    cpu_moe(context, args(weight.get(), 0, T, all.data()));
+    const double tolerance = x_dtype == DType::kF32 ? 2e-3 : 2e-2;
+    for (size_t i = 0; i < all.size(); ++i) {
+      ASSERT_NEAR(all[i], expected[i], tolerance) << i;
+    }
+    for (const int64_t count : {1, 2, 7, 13}) {
+      std::vector<float> some(static_cast<size_t>(count * H));
+      cpu_moe(context, args(weight.get(), T - count, count, some.data()));
+      ASSERT_EQ(0,
+                std::memcmp(some.data(), all.data() + (T - count) * H, some.size() * sizeof(float)))
+          << count << " tokens";
     }
   }
 }
