@@ -55,6 +55,10 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
   command.add_option("--dtype", options.dtype, "Compute dtype")
       ->check(CLI::IsMember({"auto", "float32", "bfloat16"}))
       ->capture_default_str();
+  command
+      .add_option("--quantization", options.quantization,
+                  "Quantise the layers' matrices at load: int8 or int4")
+      ->check(CLI::IsMember({"int8", "int4"}));
   command.add_option("--backend", options.backend, "auto, cpu, cuda or reference")
       ->capture_default_str();
   command.add_option("--threads", options.threads, "Compute threads, 0 for every usable core")

@@ -13,12 +13,13 @@ namespace deltaserve {
 struct ModelOptions {
   std::filesystem::path directory;
   std::string dtype = "auto";  // auto, float32, bfloat16
+  std::string quantization;    // int8, int4 or as the checkpoint has it
   std::string backend = "auto";
   std::string cpu_isa;
   int32_t threads = 0;
 };
 
-// Adds MODEL, --dtype, --backend, --threads and --cpu-isa.
+// Adds MODEL, --dtype, --quantization, --backend, --threads and --cpu-isa.
 void add_model_options(CLI::App& command, ModelOptions& options);
 
 // Adds --max-model-len, --max-num-seqs, --max-num-batched-tokens, --max-queue-len,

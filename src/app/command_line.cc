@@ -12,6 +12,8 @@
 #include "app/generate_command.h"
 #include "app/make_model_command.h"
 #include "app/parse_command.h"
+#include "app/quality_command.h"
+#include "app/quantize_command.h"
 #include "app/render_command.h"
 #include "app/serve_command.h"
 #include "app/verify_command.h"
@@ -139,6 +141,27 @@ void add_make_model(CLI::App& app, int& exit_code) {
   run_with(command, options, run_make_model, exit_code);
 }
 
+void add_quantize(CLI::App& app, int& exit_code) {
+  CLI::App& command = add_command(
+      app, "quantize", "Write a copy of a checkpoint with 8-bit or 4-bit weights",
+      "  deltaserve quantize models/tiny --to int8 --out /tmp/tiny-int8\n"
+      "  deltaserve quantize /models/Qwen3.5-4B --to int4 --out /models/Qwen3.5-4B-int4");
+  auto options = std::make_shared<QuantizeCommandOptions>();
+  add_quantize_options(command, *options);
+  run_with(command, options, run_quantize, exit_code);
+}
+
+void add_quality(CLI::App& app, int& exit_code) {
+  CLI::App& command =
+      add_command(app, "quality", "Measure what quantisation costs, over a text",
+                  "  deltaserve quality models/tiny --text README.md\n"
+                  "  deltaserve quality /models/Qwen3.5-4B --text FILE --against int4,DIRECTORY");
+  auto options = std::make_shared<QualityOptions>();
+  add_model_options(command, options->model);
+  add_quality_options(command, *options);
+  run_with(command, options, run_quality, exit_code);
+}
+
 void add_render(CLI::App& app, int& exit_code) {
   CLI::App& command = add_command(app, "render", "Print the prompt that a chat request becomes",
                                   "  deltaserve render models/tiny < request.json\n"
@@ -198,6 +221,8 @@ int run_command_line(int argc, char** argv) {
   add_verify(app, exit_code);
   add_bench(app, exit_code);
   add_make_model(app, exit_code);
+  add_quantize(app, exit_code);
+  add_quality(app, exit_code);
   add_render(app, exit_code);
   add_parse(app, exit_code);
   add_doctor(app, exit_code);

@@ -28,6 +28,15 @@ double experts_hit(const MoeConfig& moe, double tokens) {
   return moe.num_experts * (1.0 - std::pow(miss, tokens));
 }
 
+double mixer_weights(const ModelConfig& config) {
+  return config.num_linear_layers() * linear_attention_weights(config) +
+         config.num_full_layers() * full_attention_weights(config);
+}
+
+double head_weights(const ModelConfig& config) {
+  return static_cast<double>(config.hidden_size) * config.vocab_size;
+}
+
 struct FfnWeights {
   double read = 0.0;    // elements read in the step
   double active = 0.0;  // elements that a token multiplies with
@@ -48,6 +57,14 @@ FfnWeights ffn_weights(const ModelConfig& config, double tokens) {
 
 }  // namespace
 
+double matrix_elements(const ModelConfig& config) {
+  double ffn = ffn_weights(config, 0.0).read;
+  if (config.moe) {
+    ffn += 3.0 * config.hidden_size * config.moe->moe_intermediate_size * config.moe->num_experts;
+  }
+  return mixer_weights(config) + config.num_hidden_layers * ffn + head_weights(config);
+}
+
 StepCost step_cost(const ModelConfig& config, const CostShape& shape) {
   const double seqs = static_cast<double>(shape.num_seqs);
   const double tokens = seqs * static_cast<double>(shape.tokens_per_seq);
@@ -55,9 +72,8 @@ StepCost step_cost(const ModelConfig& config, const CostShape& shape) {
   const double full_layers = config.num_full_layers();
   const double layers = config.num_hidden_layers;
   const FfnWeights ffn = ffn_weights(config, tokens);
-  const double mixers = linear_layers * linear_attention_weights(config) +
-                        full_layers * full_attention_weights(config);
-  const double head = static_cast<double>(config.hidden_size) * config.vocab_size;
+  const double mixers = mixer_weights(config);
+  const double head = head_weights(config);
 
   const double state = static_cast<double>(config.linear_num_value_heads) *
                        config.linear_key_head_dim * config.linear_value_head_dim;

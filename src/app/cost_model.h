@@ -22,6 +22,9 @@ struct CostShape {
   double bytes_per_kv_element = 2.0;
 };
 
+// Elements of all matrices that a model holds, embeddings and biases left out.
+double matrix_elements(const ModelConfig& config);
+
 // Weights are read once a step whatever the batch; of the experts those that a uniform router would
 // hit. The recurrent state is read and written once a sequence, KV read once a sequence.
 StepCost step_cost(const ModelConfig& config, const CostShape& shape);

@@ -60,7 +60,8 @@ Result<LoadedModel> load_onto_backend(LoadedModel loaded, const ModelOptions& op
 
   ProgressBar bar("Loading " + options.directory.string());
   auto model = load_model(*loaded.checkpoint, *loaded.backend,
-                          [&bar](int64_t done, int64_t total) { bar.update(done, total); });
+                          [&bar](int64_t done, int64_t total) { bar.update(done, total); },
+                          {.quantization = options.quantization});
   if (!model) return std::unexpected(model.error());
   loaded.model = std::move(*model);
   return loaded;
