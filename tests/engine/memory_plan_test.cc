@@ -43,6 +43,16 @@ TEST(MemoryPlan, TakesAtMostFourGiBUnlessToldOtherwise) {
   EXPECT_EQ(plan_memory(model, 64 * kGiB, options)->kv_bytes, int64_t{6} << 30);
 }
 
+TEST(MemoryPlan, TakesAllOfADevicesOwnMemory) {
+  FakeModel model;
+  model.memory_.own_memory = true;
+  model.config_.max_position_embeddings = 1 << 20;
+  const Result<MemoryPlan> plan = plan_memory(model, 64 * kGiB, small_options());
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->kv_bytes, int64_t{16} << 30) << "all that four sequences can use";
+  EXPECT_EQ(plan->num_snapshots, 1024);
+}
+
 TEST(MemoryPlan, StaysWithinTheUtilization) {
   const FakeModel model;
   EngineOptions options = small_options();

@@ -73,12 +73,12 @@ std::vector<float> run_linear(Backend& backend, const std::vector<TensorView>& p
 
 TEST_P(MatrixOps, Linear) {
   for (const DType dtype : {DType::kBF16, DType::kF32}) {
-    for (const auto& [N, K] : {std::pair{64, 64}, std::pair{257, 256}, std::pair{96, 1088},
-                               std::pair{1024, 512}, std::pair{40, 72}}) {
+    for (const auto& [N, K] : {std::pair{64, 64}, std::pair{257, 256}, std::pair{96, 576},
+                               std::pair{520, 512}, std::pair{40, 72}}) {
       const HostMatrix top(dtype, N, K, 11);
       const HostMatrix bottom(dtype, 24, K, 12);
       const std::vector<TensorView> parts = {top.view, bottom.view};
-      for (const int64_t M : {1, 2, 5, 8, 13, 16, 17, 33, 64, 150}) {
+      for (const int64_t M : {1, 5, 16, 17, 70}) {
         const std::string what = std::to_string(M) + " x " + std::to_string(N) + " x " +
                                  std::to_string(K) + " " + std::string(dtype_name(dtype));
         expect_close(run_linear(*backend_, parts, M, true), run_linear(*reference_, parts, M, true),
@@ -108,10 +108,10 @@ std::vector<float> run_gate_up(Backend& backend, const HostMatrix& gate, const H
 
 TEST_P(MatrixOps, GateUpSilu) {
   for (const auto& [I, K] :
-       {std::pair{64, 64}, std::pair{136, 256}, std::pair{100, 128}, std::pair{1216, 320}}) {
+       {std::pair{64, 64}, std::pair{136, 256}, std::pair{100, 128}, std::pair{608, 320}}) {
     const HostMatrix gate(DType::kBF16, I, K, 21);
     const HostMatrix up(DType::kBF16, I, K, 22);
-    for (const int64_t M : {1, 3, 8, 16, 19, 40, 200}) {
+    for (const int64_t M : {1, 8, 16, 19, 70}) {
       expect_close(run_gate_up(*backend_, gate, up, M), run_gate_up(*reference_, gate, up, M),
                    tolerance_, kSumTolerance,
                    std::to_string(M) + " x " + std::to_string(I) + " x " + std::to_string(K));
@@ -187,7 +187,7 @@ std::vector<float> run_moe(Backend& backend, const MoeShape& shape,
 
 TEST_P(MatrixOps, Moe) {
   for (const MoeShape& shape :
-       {MoeShape{8, 64, 128, 2}, MoeShape{16, 128, 256, 8}, MoeShape{5, 72, 64, 3}}) {
+       {MoeShape{8, 64, 128, 2}, MoeShape{16, 128, 192, 8}, MoeShape{5, 72, 64, 3}}) {
     std::vector<HostMatrix> matrices;
     for (int64_t e = 0; e < shape.E; ++e) {
       const auto seed = static_cast<uint32_t>(100 + 3 * e);
@@ -195,7 +195,7 @@ TEST_P(MatrixOps, Moe) {
       matrices.emplace_back(DType::kBF16, shape.I, shape.H, seed + 1);
       matrices.emplace_back(DType::kBF16, shape.H, shape.I, seed + 2);
     }
-    for (const int64_t T : {1, 2, 7, 16, 33, 300}) {
+    for (const int64_t T : {1, 7, 33, 140}) {
       for (const bool same : {false, true}) {
         // The rounding of the inner product can fall to either side: one unit of X in one term.
         expect_close(run_moe(*backend_, shape, matrices, T, same),

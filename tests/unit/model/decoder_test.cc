@@ -130,6 +130,57 @@ TEST_F(DecoderTest, BrokenBatchesAreInvariants) {
   broken([](Batch& b) { b = Batch{}; });
 }
 
+// One token of each of some sequences after 20 others.
+Batch decode_batch(std::vector<int32_t> slots, int32_t max_blocks) {
+  const auto B = static_cast<int32_t>(slots.size());
+  Batch batch;
+  batch.cu_seqlens = {0};
+  for (int32_t s = 0; s < B; ++s) {
+    batch.input_ids.push_back(1 + s);
+    batch.slot_mapping.push_back(s * 2 * kBlockSize + 20);
+    batch.cu_seqlens.push_back(s + 1);
+    batch.context_lens.push_back(20);
+    batch.recurrent.push_back(1);
+    batch.logits_rows.push_back(s);
+    for (int32_t i = 0; i < max_blocks; ++i) batch.block_tables.push_back(s * 2 + i % 2);
+  }
+  batch.positions.assign(static_cast<size_t>(3 * B), 20);
+  batch.max_blocks_per_seq = max_blocks;
+  batch.state_slots = std::move(slots);
+  return batch;
+}
+
+TEST(BatchBuffersTest, AlikeAreOnlyPlainDecodes) {
+  const auto backend = make_reference_backend(DType::kF32);
+  auto buffers =
+      BatchBuffers::allocate(*backend, {.max_tokens = 32, .max_seqs = 4, .max_model_len = 112});
+  ASSERT_TRUE(buffers);
+  const Batch batch = decode_batch({2, 0}, 3);
+  buffers->upload(*backend, batch);
+  EXPECT_TRUE(buffers->repeats());
+  const BatchView& view = buffers->view();
+  EXPECT_EQ(view.max_blocks_per_seq, 4);
+  std::vector<int32_t> tables(8);
+  backend->copy_to_host(tables.data(), view.block_tables, tables.size() * sizeof(int32_t));
+  EXPECT_EQ(tables, (std::vector<int32_t>{0, 1, 0, 0, 2, 3, 2, 0}));
+
+  Batch other = decode_batch({2, 0}, 5);
+  buffers->upload(*backend, other);
+  EXPECT_EQ(buffers->view().max_blocks_per_seq, 7) << "as long as the longest sequence";
+  other.logits_rows = {1};
+  buffers->upload(*backend, other);
+  EXPECT_FALSE(buffers->repeats()) << "not every row wants its logits";
+  EXPECT_EQ(buffers->view().max_blocks_per_seq, 5);
+  other = batch;
+  other.recurrent[1] = 0;
+  buffers->upload(*backend, other);
+  EXPECT_FALSE(buffers->repeats()) << "a prompt of one token";
+  other = batch;
+  other.snapshots = {{.phase = 0, .from = 0, .to = 1}};
+  buffers->upload(*backend, other);
+  EXPECT_FALSE(buffers->repeats()) << "a state is copied within the step";
+}
+
 TEST_F(DecoderTest, WorkspaceGrowsWithTheLimits) {
   const int64_t small =
       model_->workspace_bytes({.max_tokens = 1, .max_seqs = 1, .max_model_len = 16});

@@ -4,14 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
+#include "model/random_in_memory.h"
 #include "model/random_tensor.h"
 #include "model/synthetic_tokenizer.h"
 #include "model/vision_tensors.h"
 #include "ops/reference/reference_backend.h"
 #include "tensor/checkpoint.h"
+#include "tensor/safetensors.h"
 #include "test_checkpoint.h"
 
 namespace deltaserve {
@@ -131,6 +135,30 @@ TEST(RandomCheckpoint, WrittenShardsLoad) {
 
   EXPECT_THAT(write_random_weights(config, {.directory = directory.path()}).error().message,
               HasSubstr("already holds config.json"));
+}
+
+TEST(RandomCheckpoint, InMemoryLoadsAndHasTheTensorsOfAFile) {
+  const auto config = preset_config("qwen3.5-0.8b", {.num_layers = 4});
+  ASSERT_TRUE(config);
+  const auto parsed = parse_model_config(*config);
+  ASSERT_TRUE(parsed);
+  const auto checkpoint = make_random_checkpoint(*config, 3, 2);
+  ASSERT_TRUE(checkpoint) << checkpoint.error().message;
+  const auto tensors = random_tensors(*parsed);
+  EXPECT_EQ((*checkpoint)->names().size(), tensors.size());
+  for (const RandomTensor& tensor : tensors) {
+    const TensorView* view = (*checkpoint)->find(tensor.name);
+    ASSERT_NE(view, nullptr) << tensor.name;
+    EXPECT_EQ(view->shape, tensor.shape) << tensor.name;
+    const TensorView first = {.dtype = view->dtype,
+                              .shape = {std::min<int64_t>(tensor.num_elements(), 4096)},
+                              .data = view->data};
+    for (const float value : to_float_vector(first)) {
+      ASSERT_TRUE(std::isfinite(value)) << tensor.name;
+    }
+    drop_mapped_pages(*view);
+    EXPECT_EQ(std::memcmp(view->data, first.data, 16), 0) << "still there";
+  }
 }
 
 TEST(RandomCheckpoint, ThreadsDoNotChangeTheWeights) {
