@@ -11,9 +11,9 @@
 
 namespace deltaserve::cuda {
 
-// Bytes of a slice: 2,048 columns of 8,192 rows, enough tiles for four rounds of all
+// Bytes of a slice: 1,024 columns of 8,192 rows, enough tiles for two rounds of all
 // multiprocessors; larger slices only leave the cache.
-inline constexpr int64_t kSliceBytes = int64_t{64} << 20;
+inline constexpr int64_t kSliceBytes = int64_t{32} << 20;
 inline constexpr int64_t kSliceColumns = 256;  // slices are multiples of it, tiles are
 
 // Columns of a slice of M rows.
