@@ -107,7 +107,8 @@ class Engine {
 
   virtual const MemoryPlan& memory_plan() const = 0;
   virtual EngineStats stats() const = 0;
-  virtual bool healthy() const = 0;  // false once the engine thread has died
+  virtual bool healthy() const = 0;                   // false once the engine thread has died
+  virtual std::string failure() const { return {}; }  // what it died of, "" while it lives
 };
 
 // The plan for a loaded model under these options; `free_memory` is the backend's, weights in

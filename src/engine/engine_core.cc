@@ -2,6 +2,7 @@
 #include "engine/engine_core.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <random>
@@ -264,6 +265,8 @@ void EngineCore::fail_step(const std::string& reason) {
       involved.push_back(scheduler_.first_waiting());
     }
   }
+  spdlog::error("step {} failed and ends {} sequences: {}", totals_.num_steps, involved.size(),
+                reason);
   plan_.snapshots.clear();
   scheduler_.recount_pools();
   const Error error{ErrorCode::kInternal, fmt::format("the step failed: {}", reason), {}, {}};
@@ -272,6 +275,7 @@ void EngineCore::fail_step(const std::string& reason) {
 
 // What made the logits non-finite may lie in its states: nobody else is to begin with them.
 void EngineCore::fail_non_finite(RequestState& request) {
+  spdlog::error("step {}: {}", totals_.num_steps, non_finite_error().message);
   for (const auto& sequence : request.choices) cache_.forget(*sequence);
   fail_request(request, non_finite_error());
 }

@@ -2,6 +2,7 @@
 #include "engine/threaded_engine.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <random>
 #include <utility>
@@ -74,15 +75,24 @@ void ThreadedEngine::stop(double drain_seconds) {
 
 EngineStats ThreadedEngine::stats() const {
   const std::lock_guard lock(mutex_);
-  return stats_;
+  EngineStats stats = stats_;
+  stats.num_waiting = num_queued_;  // those too that came since the last step
+  return stats;
+}
+
+std::string ThreadedEngine::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
 }
 
 void ThreadedEngine::run() {
+  // A step's failures never come here: the loop itself is broken, or the sink.
   try {
     run_loop();
+  } catch (const std::exception& e) {
+    die(e.what());
   } catch (...) {
-    // A step's failures never come here: the loop itself is broken, or the sink.
-    die();
+    die("unknown exception");
   }
 }
 
@@ -134,11 +144,13 @@ void ThreadedEngine::deliver() {
   if (!outputs.empty()) sink_(std::move(outputs));
 }
 
-void ThreadedEngine::die() {
-  healthy_ = false;
+void ThreadedEngine::die(const std::string& reason) {
+  spdlog::critical("the engine thread has died: {}", reason);
   Inbox inbox;
   {
     const std::lock_guard lock(mutex_);
+    failure_ = reason;
+    healthy_ = false;
     accepting_ = false;
     inbox = std::exchange(inbox_, {});
   }
@@ -146,8 +158,11 @@ void ThreadedEngine::die() {
     take_in(inbox);
     core_.fail_all({ErrorCode::kInternal, "the engine has failed: restart the server", {}, {}});
     deliver();
+  } catch (const std::exception& e) {
+    // Nobody is left to tell; healthy() says it.
+    spdlog::error("the dying engine could not end its requests: {}", e.what());
   } catch (...) {
-    return;  // nobody is left to tell; healthy() says it
+    spdlog::error("the dying engine could not end its requests");
   }
 }
 

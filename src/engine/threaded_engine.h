@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -38,6 +39,7 @@ class ThreadedEngine : public Engine {
   const MemoryPlan& memory_plan() const override { return options_.plan; }
   EngineStats stats() const override;
   bool healthy() const override { return healthy_; }
+  std::string failure() const override;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -61,7 +63,7 @@ class ThreadedEngine : public Engine {
   Inbox wait_for_work();
   void take_in(Inbox& inbox);
   void deliver();
-  void die();
+  void die(const std::string& reason);
   void push_abort(Abort abort);
 
   const ThreadedEngineOptions options_;
@@ -77,6 +79,7 @@ class ThreadedEngine : public Engine {
   int64_t num_queued_ = 0;  // choices in the inbox or waiting in the core; guarded by mutex_
   RequestId next_id_ = 1;   // guarded by mutex_
   EngineStats stats_;       // guarded by mutex_
+  std::string failure_;     // guarded by mutex_
 
   std::mutex join_mutex_;  // guards thread_
   std::thread thread_;

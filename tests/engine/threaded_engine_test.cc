@@ -123,6 +123,7 @@ TEST(ThreadedEngine, RefusesWhenTheQueueIsFull) {
   const Result<RequestId> first = engine.submit(pair);  // not started: nothing leaves the queue
   const Result<RequestId> second = engine.submit(make_request(10, 5));
   ASSERT_TRUE(first.has_value() && second.has_value());
+  EXPECT_EQ(engine.stats().num_waiting, 3) << "figures need no step";
   const Result<RequestId> third = engine.submit(make_request(10, 5));
   ASSERT_FALSE(third.has_value());
   EXPECT_EQ(third.error().code, ErrorCode::kTooManyRequests);
@@ -220,6 +221,7 @@ TEST(ThreadedEngine, ABrokenSinkEndsTheEngineNotTheProcess) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_FALSE(engine.healthy());
+  EXPECT_EQ(engine.failure(), "sink");
   engine.stop(1.0);
   EXPECT_GE(calls, 1);
   EXPECT_EQ(engine.submit(make_request(20, 30)).error().code, ErrorCode::kUnavailable);
