@@ -38,4 +38,9 @@ std::byte* HostStore::data(int32_t entry) {
   return memory_.get() + static_cast<int64_t>(entry) * entry_bytes_;
 }
 
+const std::byte* HostStore::data(int32_t entry) const {
+  DS_CHECK(in_use(entry));
+  return memory_.get() + static_cast<int64_t>(entry) * entry_bytes_;
+}
+
 }  // namespace deltaserve

@@ -22,6 +22,7 @@ class HostStore {
   std::optional<int32_t> allocate();
   void release(int32_t entry);
   std::byte* data(int32_t entry);
+  const std::byte* data(int32_t entry) const;
 
  private:
   int64_t entry_bytes_;

@@ -2,6 +2,7 @@
 #include "cache/host_tier.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/check.h"
@@ -83,6 +84,14 @@ void HostTier::load_chunk(const PrefixNode& node,
 void HostTier::load_state(const PrefixNode& node, int32_t slot) {
   transfer_->load_state(states_.data(node.host_state), slot);
   ++moved_.states_in;
+}
+
+void HostTier::copy_chunk(const PrefixNode& node, std::byte* to) const {
+  std::memcpy(to, chunks_.data(node.host_chunk), static_cast<size_t>(chunks_.entry_bytes()));
+}
+
+void HostTier::copy_state(const PrefixNode& node, std::byte* to) const {
+  std::memcpy(to, states_.data(node.host_state), static_cast<size_t>(states_.entry_bytes()));
 }
 
 void HostTier::drop_chunk(PrefixNode& node) {

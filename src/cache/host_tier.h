@@ -32,6 +32,9 @@ class HostTier {
   bool save_state(PrefixNode& node);
   void load_chunk(const PrefixNode& node, std::span<const int32_t, kBlocksPerChunk> blocks);
   void load_state(const PrefixNode& node, int32_t slot);
+  // What load_chunk and load_state would read, to host memory.
+  void copy_chunk(const PrefixNode& node, std::byte* to) const;
+  void copy_state(const PrefixNode& node, std::byte* to) const;
   void drop_chunk(PrefixNode& node);
   void drop_state(PrefixNode& node);
 

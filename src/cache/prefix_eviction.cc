@@ -54,6 +54,7 @@ void PrefixIndex::attach_snapshot(PrefixNode& node, StateSlot slot) {
   DS_CHECK(node.parent != nullptr, "a snapshot stands behind a chunk");
   if (node.has_state()) return;
   node.snapshot.emplace(std::move(slot));
+  ++num_attached_;
   node.snapshot_used = snapshot_price_;
   node.snapshot_rank = rank_snapshot(node);
   snapshot_heap_.push(node);

@@ -86,6 +86,7 @@ class PrefixIndex {
   // Keeps a snapshot of the state after `node`. A node that has one keeps its own.
   void attach_snapshot(PrefixNode& node, StateSlot slot);
   void drop_snapshot(PrefixNode& node);
+  int64_t num_attached() const { return num_attached_; }  // snapshots so far
 
   // Gives up cached blocks until the pool has `num_free` free ones. False: there are not enough.
   bool evict_blocks(int64_t num_free);
@@ -149,6 +150,7 @@ class PrefixIndex {
   uint64_t next_id_ = 1;
   int64_t evicted_blocks_ = 0;
   int64_t evicted_snapshots_ = 0;
+  int64_t num_attached_ = 0;
 };
 
 // The deepest node on the way to `node`, itself included, that is on the device.

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -32,6 +34,9 @@ struct EngineOptions {
   int64_t swap_space_bytes = 0;        // of host memory for what the prefix cache has no room for
   int64_t prefix_cache_interval = -1;  // tokens between snapshots of long prompts; 0: none; -1: by
                                        // the memory there is
+  std::filesystem::path prefix_cache_dir;  // keeps named prefixes over a restart; empty: nowhere
+  int64_t prefix_cache_dir_bytes = int64_t{4} << 30;  // of all its files
+  std::string cache_fingerprint;  // of what must be the same for those files to be of use
   int64_t sampling_vocab_size = 0;     // tokens at and above it are padding; 0: the model's own
 };
 

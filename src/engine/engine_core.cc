@@ -289,6 +289,7 @@ void EngineCore::fail_request(RequestState& request, const Error& error) {
 }
 
 void EngineCore::end_choice(Sequence& sequence, FinishReason reason) {
+  if (reason != FinishReason::kError) cache_.remember(sequence);
   scheduler_.remove(sequence);
   sequence.finish();
   count_finish(reason);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "engine/invariants.h"
 #include "engine/mask_filler.h"
 #include "engine/model_runner.h"
+#include "engine/prefix_store.h"
 #include "engine/scheduler.h"
 #include "engine/step_pace.h"
 
@@ -45,6 +47,11 @@ class EngineCore {
   void abort_choice(RequestId id, int32_t index);
   void abort_all();
   void fail_all(const Error& error);
+
+  // Brings in the prefixes that a directory keeps, before the first request; needs a prefix cache.
+  void open_store(const PrefixStoreOptions& options);
+  // Writes the named prefixes of the cache there, if there is a store.
+  void save_prefixes();
 
   bool has_work() const { return !requests_.empty(); }
   void step();
@@ -86,6 +93,7 @@ class EngineCore {
   PrefixCache cache_;
   Scheduler scheduler_;
   StepPace pace_;
+  std::optional<PrefixStore> store_;
   uint64_t next_arrival_ = 0;
   std::unordered_map<RequestId, std::unique_ptr<RequestState>> requests_;
   std::vector<RequestId> ended_;  // forgotten at the end of the call that ended them

@@ -70,6 +70,7 @@ void PrefixCache::read_chunk(Sequence& sequence, int64_t chunk, ChunkKey& key) c
 
 PrefixNode* PrefixCache::adopt(Sequence& sequence) {
   if (!index_) return nullptr;
+  ++counters_.num_lookups;
   SequencePrefix& prefix = sequence.prefix();
   const bool bound = is_bound(sequence);
   PrefixLookup lookup{.salt = sequence.request().cache_salt,
@@ -262,6 +263,15 @@ void PrefixCache::forget(Sequence& sequence) {
   sequence.table().clear();
   prefix.pin.reset();
   index_->forget(*node);
+}
+
+void PrefixCache::remember(const Sequence& sequence) {
+  const std::string& name = sequence.request().cache_name;
+  if (!index_ || name.empty()) return;
+  const PrefixNode* node = sequence.prefix().pin.node();
+  while (node != nullptr && node->parent != nullptr && !node->has_state()) node = node->parent;
+  if (node == nullptr || node->parent == nullptr) return;
+  names_.put(name, sequence.request().cache_salt, *node);
 }
 
 void PrefixCache::recount() {

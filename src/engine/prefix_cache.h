@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "cache/named_prefixes.h"
 #include "cache/prefix_pin.h"
 #include "engine/sequence.h"
 #include "engine/step_plan.h"
@@ -36,6 +37,7 @@ inline constexpr int32_t kMaxStepSnapshots = 16;
 struct PrefixCacheCounters {
   int64_t query_tokens = 0;  // of prompts admitted
   int64_t hit_tokens = 0;    // of them, found
+  int64_t num_lookups = 0;   // also of sequences that had to wait on
 };
 
 class PrefixCache {
@@ -65,6 +67,13 @@ class PrefixCache {
   // The sequence's states are not to be used again.
   void forget(Sequence& sequence);
 
+  // A sequence of a request with a name is about to end: the name stands for what it leaves.
+  void remember(const Sequence& sequence);
+  const NamedPrefixes& names() const { return names_; }
+
+  // Snapshots taken so far: while it stays, a lookup finds no more than it did.
+  int64_t num_states_kept() const { return index_ ? index_->num_attached() : 0; }
+
   void recount();  // see BlockPool::recount
   const HostTier* host() const { return host_ ? &*host_ : nullptr; }
   PrefixIndex* index() { return index_ ? &*index_ : nullptr; }
@@ -84,6 +93,7 @@ class PrefixCache {
   StatePool* snapshots_;
   std::optional<HostTier> host_;
   std::optional<PrefixIndex> index_;
+  NamedPrefixes names_;
   PrefixCacheCounters counters_;
   std::vector<int64_t> borders_;  // of the sequence being planned
 };

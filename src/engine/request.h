@@ -24,6 +24,7 @@ struct Request {
   int32_t priority = 0;                // lower runs first, as in vLLM
   int32_t prompt_logprobs = -1;        // -1: none. n: logprobs of prompt tokens with n alternatives
   std::string cache_salt;              // prefixes are shared among requests of equal salt only
+  std::string cache_name;              // the prompt's, under which its prefix is kept; "": none
   std::string tenant;                  // whose request it is, for fair share; empty: nobody's
   // Where messages begin in the prompt, ascending; the last is the header of the answer. Later
   // requests are likely to part there, so that the prefix cache keeps states before them.

@@ -15,7 +15,9 @@ namespace deltaserve {
 
 ThreadedEngine::ThreadedEngine(const ThreadedEngineOptions& options,
                                std::unique_ptr<ModelRunner> runner)
-    : options_(options), runner_(std::move(runner)), core_(options.core, *runner_) {}
+    : options_(options), runner_(std::move(runner)), core_(options.core, *runner_) {
+  if (!options.prefix_store.directory.empty()) core_.open_store(options.prefix_store);
+}
 
 ThreadedEngine::~ThreadedEngine() {
   stop(0.0);
@@ -91,8 +93,15 @@ void ThreadedEngine::run() {
     run_loop();
   } catch (const std::exception& e) {
     die(e.what());
+    return;
   } catch (...) {
     die("unknown exception");
+    return;
+  }
+  try {
+    core_.save_prefixes();
+  } catch (const std::exception& e) {
+    spdlog::error("the prefix cache could not be written: {}", e.what());
   }
 }
 
@@ -169,6 +178,15 @@ void ThreadedEngine::die(const std::string& reason) {
 Result<std::unique_ptr<Engine>> make_engine(Model& model, const EngineOptions& options) {
   const Result<MemoryPlan> plan = plan_memory(model, model.backend().free_memory(), options);
   if (!plan) return std::unexpected(plan.error());
+  const bool stores = !options.prefix_cache_dir.empty();
+  if (stores && !options.enable_prefix_caching) {
+    return invalid("--prefix-cache-dir needs the prefix cache", "prefix-cache-dir");
+  }
+  if (stores) {
+    if (Result<void> made = check_prefix_directory(options.prefix_cache_dir); !made) {
+      return std::unexpected(made.error());
+    }
+  }
   const StepLimits limits = step_limits(options, plan->max_model_len);
   const int64_t num_slots = plan->num_state_slots + plan->num_snapshots;
   if (Result<void> done = model.allocate(limits, plan->num_blocks, num_slots); !done) {
@@ -191,6 +209,9 @@ Result<std::unique_ptr<Engine>> make_engine(Model& model, const EngineOptions& o
                                 .snapshot_interval = plan->snapshot_interval,
                                 .hash_seed = std::random_device()(),
                                 .swap_space_bytes = options.swap_space_bytes};
+  threaded.prefix_store = {.directory = options.prefix_cache_dir,
+                           .max_bytes = options.prefix_cache_dir_bytes,
+                           .fingerprint = options.cache_fingerprint};
   threaded.core.state_slot_bytes = model.memory().state_slot_bytes;
   threaded.limits = {.max_model_len = plan->max_model_len,
                      .vocab_size = vocab_size,

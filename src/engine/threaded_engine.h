@@ -24,6 +24,7 @@ struct ThreadedEngineOptions {
   RequestLimits limits;
   int64_t max_queue_len = 0;
   MemoryPlan plan;
+  PrefixStoreOptions prefix_store;
 };
 
 class ThreadedEngine : public Engine {
