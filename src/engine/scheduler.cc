@@ -66,6 +66,7 @@ void Scheduler::add(Sequence& sequence) {
 void Scheduler::remove(Sequence& sequence) {
   if (!waiting_.erase(sequence)) std::erase(running_, &sequence);
   waiting_.leave(sequence);
+  if (refusal_.sequence == &sequence) refusal_ = {};
 }
 
 void Scheduler::plan(StepPlan& plan) {
@@ -134,19 +135,40 @@ void Scheduler::plan_waiting(Budget& budget, StepPlan& plan) {
       waiting_.pass_over(*next);
       continue;
     }
+    if (would_refuse_again(*next, promised, budget)) return;
     if (!admit(*next, promised, budget, plan)) return;
     promised += missing_blocks(*next);
   }
+}
+
+int64_t Scheduler::free_blocks(int64_t promised_blocks) const {
+  return blocks_->num_free() + blocks_->num_reclaimable() - promised_blocks;
+}
+
+bool Scheduler::would_refuse_again(const Sequence& sequence, int64_t promised_blocks,
+                                   const Budget& budget) const {
+  if (running_.empty() || refusal_.sequence != &sequence) return false;
+  if (cache_->num_states_kept() != refusal_.num_states) return false;
+  return (refusal_.for_blocks ? free_blocks(promised_blocks) : prompt_room(budget)) <=
+         refusal_.room;
 }
 
 // Looks for the sequence's prefix first, since what it takes from the cache it need not be given.
 bool Scheduler::admit(Sequence& sequence, int64_t promised_blocks, Budget& budget, StepPlan& plan) {
   PrefixNode* const found = cache_->adopt(sequence);
   const ScheduledSequence piece = next_piece(sequence, budget);
-  if (!can_admit(sequence, promised_blocks) || piece.num_scheduled_tokens == 0) {
+  const bool has_blocks = can_admit(sequence, promised_blocks);
+  if (!has_blocks || piece.num_scheduled_tokens == 0) {
     cache_->let_go(sequence);
+    refusal_ = {.sequence = &sequence,
+                .for_blocks = !has_blocks,
+                .room = has_blocks ? prompt_room(budget) : free_blocks(promised_blocks),
+                .num_states = cache_->num_states_kept()};
+    // Rows of prompt logprobs are a budget of their own.
+    if (sequence.scores_prompt()) refusal_ = {};
     return false;
   }
+  refusal_ = {};
   waiting_.erase(sequence);
   running_.insert(std::ranges::upper_bound(running_, &sequence, RankLess{}), &sequence);
   sequence.admit(slots_->acquire().value());
@@ -198,7 +220,7 @@ ScheduledSequence Scheduler::next_piece(Sequence& sequence, const Budget& budget
   const int64_t begin = sequence.num_computed();
   piece.recurrent = sequence.is_recurrent(begin);
   const int64_t left = sequence.num_tokens() - begin;
-  const int64_t room = std::min(budget.tokens - budget.decodes, budget.prompts);
+  const int64_t room = prompt_room(budget);
   int64_t count = 0;
   if (is_decode(sequence)) {
     count = std::min(left, 1 + std::max<int64_t>(0, budget.tokens - budget.decodes));
@@ -242,8 +264,7 @@ bool Scheduler::can_admit(const Sequence& sequence, int64_t promised_blocks) con
   // With nothing running there is nothing to leave room for, and what fits alone must start.
   const int64_t watermark =
       running_.empty() ? 0 : std::max<int64_t>(1, blocks_->num_blocks() / kWatermarkDivisor);
-  return missing_blocks(sequence) + promised_blocks + watermark <=
-         blocks_->num_free() + blocks_->num_reclaimable();
+  return missing_blocks(sequence) + watermark <= free_blocks(promised_blocks);
 }
 
 void Scheduler::schedule(const ScheduledSequence& piece, Budget& budget, StepPlan& plan) {

@@ -14,6 +14,7 @@
 // they become copies of it (forks), as far as slots and blocks allow.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -74,6 +75,14 @@ class Scheduler {
     int32_t logprob_rows = 0;   // left in this step
     bool prompts_wait = false;  // a prompt did not fit: those behind it wait too
   };
+  // The first that waits and found no room, and how much there was: looking for its prefix again
+  // before there is more, or a state to begin with, would find the same.
+  struct Refusal {
+    const Sequence* sequence = nullptr;
+    bool for_blocks = false;
+    int64_t room = 0;  // blocks or tokens
+    int64_t num_states = 0;
+  };
 
   void plan_running(Budget& budget, StepPlan& plan);
   void plan_waiting(Budget& budget, StepPlan& plan);
@@ -81,7 +90,13 @@ class Scheduler {
   void plan_forks(StepPlan& plan);
   bool fork(Sequence& leader, Sequence& sequence, int64_t promised_blocks);
   int64_t promised_blocks() const;
+  int64_t free_blocks(int64_t promised_blocks) const;
+  bool would_refuse_again(const Sequence& sequence, int64_t promised_blocks,
+                          const Budget& budget) const;
   bool has_slot(int64_t held) const;
+  static int64_t prompt_room(const Budget& budget) {
+    return std::min(budget.tokens - budget.decodes, budget.prompts);
+  }
   ScheduledSequence next_piece(Sequence& sequence, const Budget& budget) const;
   bool reserve(Sequence& sequence, int64_t num_tokens, Budget& budget, StepPlan& plan);
   bool can_admit(const Sequence& sequence, int64_t promised_blocks) const;
@@ -95,6 +110,7 @@ class Scheduler {
   std::vector<Sequence*> running_;  // in rank order
   WaitingQueue waiting_;
   int64_t prompt_limit_ = 0;
+  Refusal refusal_;
 };
 
 }  // namespace deltaserve
