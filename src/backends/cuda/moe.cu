@@ -1,5 +1,6 @@
 // moe: which form runs, and the sum over a token's experts.
-// Few tokens: each active expert's matrices stream once past its tokens (moe_decode.cu). Many:
+// Few tokens: each active expert's matrices stream once past its tokens (moe_decode.cu, and
+// moe_few.cu for a handful). Many:
 // entries are sorted by expert and multiplied in tiles (moe_sort.cu, moe_grouped.cu). Otherwise (in
 // float32, for sizes that are no multiple of 64, many tokens on a device other than Hopper) plain
 // dot products (moe_plain.cu).
@@ -33,7 +34,7 @@ __global__ void __launch_bounds__(kThreads)
     load(down + entry * H + h, row);
 #pragma unroll
     for (int i = 0; i < kColumns; ++i) {
-      sum[i] += weight * row[i];
+      sum[i] = __fmaf_rn(weight, row[i], sum[i]);
     }
   }
   const float shared_weight = sigmoid(args.shared_gate[t * args.shared_gate_stride]);
@@ -41,7 +42,7 @@ __global__ void __launch_bounds__(kThreads)
   load(args.shared + t * H + h, shared);
 #pragma unroll
   for (int i = 0; i < kColumns; ++i) {
-    sum[i] += shared_weight * shared[i];
+    sum[i] = __fmaf_rn(shared_weight, shared[i], sum[i]);
   }
   store(args.out + t * H + h, sum);
 }
@@ -72,6 +73,10 @@ void launch_moe(CudaContext& context, const MoeArgs& args) {
   // Multiples of 64: whole 128-byte pieces of a row, and whole groups of gate and up.
   const bool tensor_cores =
       context.compute_dtype == DType::kBF16 && experts.H % 64 == 0 && experts.I % 64 == 0;
+  if (tensor_cores && args.T <= cuda::kMoeFewTokens && args.T * args.K <= cuda::kMoeFewEntries) {
+    cuda::launch_moe_few(context, args, buffers);
+    return;
+  }
   if (tensor_cores && args.T <= cuda::kMoeDecodeTokens) {
     cuda::launch_moe_decode(context, args, buffers);
   } else if (tensor_cores && context.device.arch == cuda::kMoeGroupedArch) {

@@ -1,7 +1,7 @@
-// The experts' products for few tokens: a thread block multiplies 16 rows of one active expert with
-// that expert's tokens, so that the matrices of active experts are read once at the speed of memory
-// (skinny_tile.cuh). Nothing is sorted: each block looks for its tokens among the few entries.
-#include <algorithm>
+// The experts' products for few tokens: a thread block multiplies a few rows of one active expert
+// with that expert's tokens, so that the matrices of active experts are read once at the speed of
+// memory (skinny_tile.cuh).
+#include <type_traits>
 
 #include "backends/cuda/launch.h"
 #include "backends/cuda/moe_kernels.h"
@@ -10,13 +10,21 @@
 namespace deltaserve::cuda {
 namespace {
 
-using Form = SkinnyForm<1, 1, 8, true, 3>;
+// Enough rows a block that finding its entries is the smaller part: 32 of gate_up, whose rows are
+// long, and 64 of down.
+template <bool kGateUp>
+using MoeForm =
+    std::conditional_t<kGateUp, SkinnyForm<2, 1, 8, false, 3>, SkinnyForm<4, 1, 8, false, 2>>;
+
+// Up to this many tokens each block looks for its entries itself; more are sorted first.
+constexpr int64_t kSearchTokens = 8;
+constexpr int kSearchEntries = static_cast<int>(kMoeFewEntries);
 
 struct MoeDecodeParams {
   const int32_t* expert_ids;  // [entries]
   int32_t entries;
   int32_t K;           // entries of a token
-  bool by_entry;       // blockIdx.y counts entries, not experts
+  MoeSort sort;        // if sorted
   const bf16* weight;  // [E][rows][columns]
   int64_t rows;
   int64_t columns;
@@ -25,48 +33,62 @@ struct MoeDecodeParams {
   void* out;  // gate_up: [entries][rows / 2] bf16; down: [entries][rows] float32
 };
 
-// The entries of one expert; of a token at most one.
+// The entries of the expert of a block: in any order, an entry's results do not depend on it.
 struct ExpertEntries {
-  int32_t list[kMoeDecodeTokens];
+  int expert;  // -1: nothing to do here
   int count;
-  int first;  // lowest entry
+  const int32_t* list;
 };
 
-// Finds the expert of this block and its entries, in any order: an entry's results do not depend
-// on its place. Returns -1 where the expert has none or where another block has the expert.
-__device__ int find_entries(const MoeDecodeParams& params, ExpertEntries& found) {
+// blockIdx.y is an expert, or if not sorted an entry, whose block serves all entries of its expert
+// unless an earlier entry's does.
+template <bool kSorted>
+__device__ ExpertEntries find_entries(const MoeDecodeParams& params) {
   const int y = static_cast<int>(blockIdx.y);
-  const int expert = params.by_entry ? params.expert_ids[y] : y;
-  if (threadIdx.x == 0) {
-    found.count = 0;
-    found.first = params.entries;
-  }
-  __syncthreads();
-  for (int i = static_cast<int>(threadIdx.x); i < params.entries; i += Form::kThreads) {
-    if (params.expert_ids[i] == expert) {
-      found.list[atomicAdd(&found.count, 1)] = i;
-      atomicMin(&found.first, i);
+  if constexpr (kSorted) {
+    const int count = params.sort.counts[y];
+    return {count > 0 ? y : -1, count, params.sort.sorted + params.sort.firsts[y]};
+  } else {
+    __shared__ int32_t list[kSearchEntries];
+    __shared__ int count;
+    __shared__ int first;
+    const auto i = static_cast<int>(threadIdx.x);
+    const int expert = params.expert_ids[y];
+    const bool hit = i < params.entries && params.expert_ids[i] == expert;
+    if (threadIdx.x == 0) {
+      count = 0;
+      first = params.entries;
     }
+    __syncthreads();
+    if (hit) {
+      list[atomicAdd(&count, 1)] = i;
+      atomicMin(&first, i);
+    }
+    __syncthreads();
+    return {first == y ? expert : -1, count, list};
   }
-  __syncthreads();
-  const bool mine = params.by_entry ? found.first == y : found.count > 0;
-  return mine ? expert : -1;
 }
 
-template <bool kGateUp>
-__global__ void __launch_bounds__(Form::kThreads, Form::kBlocks)
+template <bool kGateUp, bool kSorted>
+__global__ void __launch_bounds__(MoeForm<kGateUp>::kThreads, MoeForm<kGateUp>::kBlocks)
     moe_decode_kernel(MoeDecodeParams params) {
+  using Form = MoeForm<kGateUp>;
   using Sums = SkinnySums<Form>;
+  static_assert(Form::kThreads == kSearchEntries);
   __shared__ Sums sums;
-  __shared__ ExpertEntries found;
-  const int expert = find_entries(params, found);
-  if (expert < 0) {
+  const ExpertEntries found = find_entries<kSorted>(params);
+  if (found.expert < 0) {
     return;
   }
   const int g = static_cast<int>(threadIdx.x) % kWarp / 4;
-  const int64_t first = int64_t{blockIdx.x} * kSkinnyRows;
-  const bf16* tile = params.weight + (expert * params.rows + first + g) * params.columns;
-  const bf16* const rows[1][2] = {{tile, tile + 8 * params.columns}};
+  const int64_t first = int64_t{blockIdx.x} * Form::kRowTiles * kSkinnyRows;
+  const bf16* rows[Form::kRowTiles][2];
+#pragma unroll
+  for (int r = 0; r < Form::kRowTiles; ++r) {
+    rows[r][0] =
+        params.weight + (found.expert * params.rows + first + r * kSkinnyRows + g) * params.columns;
+    rows[r][1] = rows[r][0] + 8 * params.columns;
+  }
   for (int base = 0; base < found.count; base += kSkinnyTokens) {
     const bf16* x[1] = {nullptr};
     if (base + g < found.count) {
@@ -82,46 +104,74 @@ __global__ void __launch_bounds__(Form::kThreads, Form::kBlocks)
         continue;
       }
       const int64_t entry = found.list[place];
+      const int64_t row = first + Sums::row(e);
       if constexpr (kGateUp) {
-        const int64_t column = first / 2 + Sums::row(e);
+        const int64_t column = row / kSkinnyRows * kGateUpGroup + row % kGateUpGroup;
         static_cast<bf16*>(params.out)[entry * (params.rows / 2) + column] =
             from_float<bf16>(silu(sums.sum(e)) * sums.sum(e + 2));
       } else {
-        static_cast<float*>(params.out)[entry * params.rows + first + Sums::row(e)] = sums.sum(e);
+        static_cast<float*>(params.out)[entry * params.rows + row] = sums.sum(e);
       }
     }
     __syncthreads();
   }
 }
 
+template <bool kGateUp>
+void launch_decode(CudaContext& context, const MoeDecodeParams& params, int64_t E) {
+  using Form = MoeForm<kGateUp>;
+  const bool sorted = params.sort.counts != nullptr;
+  const LaunchShape shape{
+      .grid = dim3(static_cast<unsigned>(params.rows / (Form::kRowTiles * kSkinnyRows)),
+                   static_cast<unsigned>(sorted ? E : params.entries)),
+      .block = dim3(Form::kThreads)};
+  if (sorted) {
+    launch(context, moe_decode_kernel<kGateUp, true>, shape, params);
+  } else {
+    launch(context, moe_decode_kernel<kGateUp, false>, shape, params);
+  }
+}
+
 }  // namespace
+
+void launch_moe_decode_gate_up(CudaContext& context, const MoeArgs& args, const MoeBuffers& buffers,
+                               const MoeSort& sort) {
+  const auto& experts = static_cast<const CudaExperts&>(*args.experts);
+  launch_decode<true>(context,
+                      {.expert_ids = args.expert_ids,
+                       .entries = static_cast<int32_t>(args.T * args.K),
+                       .K = args.K,
+                       .sort = sort,
+                       .weight = static_cast<const bf16*>(experts.gate_up.data()),
+                       .rows = 2 * experts.I,
+                       .columns = experts.H,
+                       .x = static_cast<const bf16*>(args.x),
+                       .x_stride = args.x_stride,
+                       .out = buffers.act},
+                      experts.E);
+}
 
 void launch_moe_decode(CudaContext& context, const MoeArgs& args, const MoeBuffers& buffers) {
   const auto& experts = static_cast<const CudaExperts&>(*args.experts);
   const int64_t entries = args.T * args.K;
-  MoeDecodeParams params{.expert_ids = args.expert_ids,
-                         .entries = static_cast<int32_t>(entries),
-                         .K = args.K,
-                         .by_entry = entries < experts.E,
-                         .weight = static_cast<const bf16*>(experts.gate_up.data()),
-                         .rows = 2 * experts.I,
-                         .columns = experts.H,
-                         .x = static_cast<const bf16*>(args.x),
-                         .x_stride = args.x_stride,
-                         .out = buffers.act};
-  const auto shape = [&] {
-    return LaunchShape{.grid = dim3(static_cast<unsigned>(params.rows / kSkinnyRows),
-                                    static_cast<unsigned>(std::min(entries, experts.E))),
-                       .block = dim3(Form::kThreads)};
-  };
-  launch(context, moe_decode_kernel<true>, shape(), params);
-  params.weight = static_cast<const bf16*>(experts.down.data());
-  params.rows = experts.H;
-  params.columns = experts.I;
-  params.x = static_cast<const bf16*>(buffers.act);
-  params.x_stride = experts.I;
-  params.out = buffers.down;
-  launch(context, moe_decode_kernel<false>, shape(), params);
+  MoeSort sort;
+  if (args.T > kSearchTokens || entries > kSearchEntries) {
+    sort = moe_sort_arrays(buffers.sort, entries, experts.E);
+    launch_moe_sort(context, args, sort);
+  }
+  launch_moe_decode_gate_up(context, args, buffers, sort);
+  launch_decode<false>(context,
+                       {.expert_ids = args.expert_ids,
+                        .entries = static_cast<int32_t>(entries),
+                        .K = args.K,
+                        .sort = sort,
+                        .weight = static_cast<const bf16*>(experts.down.data()),
+                        .rows = experts.H,
+                        .columns = experts.I,
+                        .x = static_cast<const bf16*>(buffers.act),
+                        .x_stride = experts.I,
+                        .out = buffers.down},
+                       experts.E);
 }
 
 }  // namespace deltaserve::cuda

@@ -57,6 +57,9 @@ __global__ void __launch_bounds__(kThreads)
   }
   rows_before = block_sum_of(rows_before, partial);
   tiles_before = block_sum_of(tiles_before, partial);
+  if (threadIdx.x == 0) {
+    sort.firsts[expert] = rows_before;
+  }
   const int count = sort.counts[expert];
   const int tiles = (count + kMoeTileRows - 1) / kMoeTileRows;
   for (int i = static_cast<int>(threadIdx.x); i < tiles; i += kThreads) {
@@ -102,15 +105,17 @@ int64_t moe_max_tiles(int64_t entries, int64_t E) {
 }
 
 int64_t moe_sort_size(int64_t entries, int64_t E) {
-  return E + entries + 1 + 3 * moe_max_tiles(entries, E);
+  return 2 * E + entries + 1 + 3 * moe_max_tiles(entries, E);
 }
 
 MoeSort moe_sort_arrays(int32_t* memory, int64_t entries, int64_t E) {
   const int64_t tiles = moe_max_tiles(entries, E);
-  int32_t* const tile_arrays = memory + E + entries + 1;
+  int32_t* const sorted = memory + 2 * E;
+  int32_t* const tile_arrays = sorted + entries + 1;
   return {.counts = memory,
-          .sorted = memory + E,
-          .num_tiles = memory + E + entries,
+          .firsts = memory + E,
+          .sorted = sorted,
+          .num_tiles = sorted + entries,
           .tile_expert = tile_arrays,
           .tile_first = tile_arrays + tiles,
           .tile_rows = tile_arrays + 2 * tiles};
