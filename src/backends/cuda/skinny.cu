@@ -96,7 +96,7 @@ void with_form(int64_t M, int64_t rows, F&& f) {
   if (rows <= kFewRows) {
     M <= kSkinnyTokens ? f(SkinnyForm<1, 1, 16, true, 1>{}) : f(SkinnyForm<1, 2, 16, true, 1>{});
   } else if (M > kSkinnyTokens) {
-    f(SkinnyForm<2, 2, 8, true, 1>{});
+    f(SkinnyForm<2, 2, 8, false, 2>{});
   } else if (rows <= kManyRows) {
     f(SkinnyForm<1, 1, 8, true, 3>{});
   } else {
