@@ -27,7 +27,9 @@ Result<ImagePlan> ImageProcessor::inspect(Bytes file) const {
   const Result<ImageSize> resized = smart_resize(size, settings_.resize_limits());
   if (!resized) return std::unexpected(resized.error());
   const int64_t block = int64_t{settings_.patch_size} * settings_.merge_size;
-  return ImagePlan{*resized, resized->height / block * (resized->width / block)};
+  const int64_t area = int64_t{resized->height} * resized->width;
+  return ImagePlan{*resized, area / (block * block),
+                   static_cast<size_t>(area * 3 * settings_.temporal_patch_size)};
 }
 
 Result<std::shared_ptr<const VisionItem>> ImageProcessor::process(Bytes file) const {
