@@ -45,7 +45,7 @@ struct Shared {
 
 // What a block works on.
 struct Stream {
-  int32_t sequence = 0;
+  SequenceRows rows;
   int32_t head = 0;
   int32_t key_head = 0;
   int32_t column = 0;  // first value column of the block
@@ -90,7 +90,7 @@ __device__ void produce(const CUtensorMap& qkv, const ChunkedRule& rule, const S
     Stage<Groups>& stage = shared.stages[at];
     const uint32_t full = shared_address(&shared.full[at]);
     const uint32_t rows = shared_address(stage.keys_queries);
-    const Chunk chunk = chunk_of_sequence(rule, stream.sequence, rule.first_chunk + c);
+    const Chunk chunk = stream.rows.chunk(rule.first_chunk + c);
     const int64_t place = solved_place(rule, stream, chunk);
     if (lane == 0) {
       mbarrier_wait(shared_address(&shared.empty[at]), (c / kStages & 1) ^ 1);
@@ -130,14 +130,23 @@ __device__ void store_out(const ChunkedRule& rule, const Stream& stream, Shared<
   bf16* to = rule.out + stream.head * kDeltaDim + stream.column + group * kColumns + warp * 16 +
              lane % 2 * 8;
   for (int32_t c = 0; c < stream.chunks; ++c) {
-    const Chunk chunk = chunk_of_sequence(rule, stream.sequence, rule.first_chunk + c);
+    const Chunk chunk = stream.rows.chunk(rule.first_chunk + c);
     mbarrier_wait(shared_address(&shared.out_full[group]), c & 1);
-#pragma unroll 4
-    for (int i = 0; i < kChunkSize / 4; ++i) {
-      const int row = i * 4 + lane / 8;
-      if (row >= chunk.begin && row < chunk.end) {
-        *reinterpret_cast<uint4*>(to + (int64_t{chunk.row} + row) * rule.out_stride) =
-            *reinterpret_cast<const uint4*>(from + row * kOutPitch);
+    bf16* rows = to + int64_t{chunk.row} * rule.out_stride;
+    const auto store_row = [&](int row) {
+      *reinterpret_cast<uint4*>(rows + row * rule.out_stride) =
+          *reinterpret_cast<const uint4*>(from + row * kOutPitch);
+    };
+    if (chunk.full()) {
+#pragma unroll 8
+      for (int i = 0; i < kChunkSize; i += 4) {
+        store_row(i + lane / 8);
+      }
+    } else {
+      for (int row = lane / 8; row < kChunkSize; row += 4) {
+        if (row >= chunk.begin && row < chunk.end) {
+          store_row(row);
+        }
       }
     }
     __syncwarp();
@@ -173,6 +182,13 @@ __device__ __forceinline__ void store_state(const float (&S)[64], float* row) {
   }
 }
 
+__device__ __forceinline__ void load_factors(float2 (&to)[8], const float* from) {
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    to[j] = *reinterpret_cast<const float2*>(from + 8 * j);
+  }
+}
+
 // A consumer warpgroup. What stands between the products is all that a step costs beside them, and
 // so V and the factors are read as late as registers allow, S is scaled while [U | Z] runs, and O
 // is finished while S += ... runs.
@@ -184,15 +200,17 @@ __device__ void carry(const ChunkedRule& rule, const Stream& stream, Shared<Grou
   const int t2 = lane % 4 * 2;
   const int column = stream.column + group * kColumns + warp * 16 + lane / 4;
   float* state = rule.state + t2 +
-                 delta_state_row(rule.state_slots[stream.sequence], stream.head, column,
+                 delta_state_row(rule.state_slots[stream.rows.sequence], stream.head, column,
                                  rule.num_v_heads, kDeltaDim, kDeltaDim);
+  // Factors are read while a product runs where registers allow it.
+  constexpr bool kEarly = Groups == 1;
   float S[64];
   float XY[64] = {};
   float UZ[64] = {};
   uint32_t packed_state[32];
   uint32_t packed[16];  // W, then U scaled
   uint32_t V[16];
-  load_state(S, state, rule.first_chunk == 0 && rule.context_lens[stream.sequence] == 0);
+  load_state(S, state, rule.first_chunk == 0 && rule.context_lens[stream.rows.sequence] == 0);
 #pragma unroll
   for (int i = 0; i < 32; ++i) {
     packed_state[i] = pack_bf16(S[2 * i], S[2 * i + 1]);
@@ -230,16 +248,23 @@ __device__ void carry(const ChunkedRule& rule, const Stream& stream, Shared<Grou
                  k > 0);
     }
     wgmma_commit();
+    float2 scale[8];  // of the token columns 8 j + 2 t and the next
+    if constexpr (kEarly) {
+      load_factors(scale, factors);
+    }
     wgmma_wait();
     pin(XY);
     pin(V);
+    if constexpr (!kEarly) {
+      load_factors(scale, factors);
+    }
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
-      const float2 ek = *reinterpret_cast<const float2*>(&factors[8 * j]);
       const float2 low = unpack_bf16(V[2 * j]);
       const float2 high = unpack_bf16(V[2 * j + 1]);
-      packed[2 * j] = pack_bf16(low.x - ek.x * XY[4 * j], low.y - ek.y * XY[4 * j + 1]);
-      packed[2 * j + 1] = pack_bf16(high.x - ek.x * XY[4 * j + 2], high.y - ek.y * XY[4 * j + 3]);
+      packed[2 * j] = pack_bf16(low.x - scale[j].x * XY[4 * j], low.y - scale[j].y * XY[4 * j + 1]);
+      packed[2 * j + 1] =
+          pack_bf16(high.x - scale[j].x * XY[4 * j + 2], high.y - scale[j].y * XY[4 * j + 3]);
     }
     pin(UZ);
     pin(packed);
@@ -254,21 +279,26 @@ __device__ void carry(const ChunkedRule& rule, const Stream& stream, Shared<Grou
     for (float& s : S) {
       s *= whole;
     }
+    load_factors(scale, factors + kChunkSize);
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
-      const float2 eq = *reinterpret_cast<const float2*>(&factors[kChunkSize + 8 * j]);
-      XY[32 + 4 * j] *= eq.x;
-      XY[33 + 4 * j] *= eq.y;
-      XY[34 + 4 * j] *= eq.x;
-      XY[35 + 4 * j] *= eq.y;
+      XY[32 + 4 * j] *= scale[j].x;
+      XY[33 + 4 * j] *= scale[j].y;
+      XY[34 + 4 * j] *= scale[j].x;
+      XY[35 + 4 * j] *= scale[j].y;
+    }
+    if constexpr (kEarly) {
+      load_factors(scale, factors + 2 * kChunkSize);
     }
     wgmma_wait();
     pin(UZ);
+    if constexpr (!kEarly) {
+      load_factors(scale, factors + 2 * kChunkSize);
+    }
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
-      const float2 dl = *reinterpret_cast<const float2*>(&factors[2 * kChunkSize + 8 * j]);
-      packed[2 * j] = pack_bf16(UZ[4 * j] * dl.x, UZ[4 * j + 1] * dl.y);
-      packed[2 * j + 1] = pack_bf16(UZ[4 * j + 2] * dl.x, UZ[4 * j + 3] * dl.y);
+      packed[2 * j] = pack_bf16(UZ[4 * j] * scale[j].x, UZ[4 * j + 1] * scale[j].y);
+      packed[2 * j + 1] = pack_bf16(UZ[4 * j + 2] * scale[j].x, UZ[4 * j + 3] * scale[j].y);
     }
     pin(S);
     pin(packed);
@@ -322,17 +352,15 @@ __global__ void __launch_bounds__((Groups + 1) * kGroup, 1)
   constexpr int kParts = 2 / Groups;
   const int block = static_cast<int>(blockIdx.x);
   const int stream_index = block / kParts;
-  Stream stream;
-  stream.sequence = find_chunked_sequence(rule, stream_index / rule.num_v_heads);
+  const int32_t sequence = find_chunked_sequence(rule, stream_index / rule.num_v_heads);
+  if (sequence < 0) {
+    return;
+  }
+  Stream stream{.rows = SequenceRows(rule, sequence)};
   stream.head = stream_index % rule.num_v_heads;
   stream.key_head = stream.head / (rule.num_v_heads / rule.num_k_heads);
   stream.column = block % kParts * kColumns;
-  if (stream.sequence < 0) {
-    return;
-  }
-  const int32_t offset = rule.context_lens[stream.sequence] % kChunkSize;
-  const int32_t rows = rule.cu_seqlens[stream.sequence + 1] - rule.cu_seqlens[stream.sequence];
-  stream.chunks = min(count_chunks(offset, rows) - rule.first_chunk, rule.num_chunks);
+  stream.chunks = min(stream.rows.chunks() - rule.first_chunk, rule.num_chunks);
   if (stream.chunks <= 0) {
     return;
   }

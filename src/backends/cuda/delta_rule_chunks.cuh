@@ -69,16 +69,29 @@ struct Chunk {
   __device__ bool full() const { return end - begin == kChunkSize; }
 };
 
-__device__ __forceinline__ Chunk chunk_of_sequence(const ChunkedRule& rule, int32_t s, int32_t c) {
-  const int32_t first_row = rule.cu_seqlens[s];
-  const int32_t rows = rule.cu_seqlens[s + 1] - first_row;
-  const int32_t offset = rule.context_lens[s] % kChunkSize;
-  return {.sequence = s,
-          .row = first_row - offset + c * kChunkSize,
-          .begin = c == 0 ? offset : 0,
-          .end = min(kChunkSize, offset + rows - c * kChunkSize),
-          .place = chunk_place(s, first_row) + c};
-}
+// A sequence's rows in this step.
+struct SequenceRows {
+  int32_t sequence = 0;
+  int32_t first = 0;  // of the packed batch
+  int32_t count = 0;
+  int32_t offset = 0;  // of the first one in its chunk
+
+  __device__ SequenceRows(const ChunkedRule& rule, int32_t s)
+      : sequence(s),
+        first(rule.cu_seqlens[s]),
+        count(rule.cu_seqlens[s + 1] - first),
+        offset(rule.context_lens[s] % kChunkSize) {}
+
+  __device__ int32_t chunks() const { return count_chunks(offset, count); }
+
+  __device__ Chunk chunk(int32_t c) const {
+    return {.sequence = sequence,
+            .row = first - offset + c * kChunkSize,
+            .begin = c == 0 ? offset : 0,
+            .end = min(kChunkSize, offset + count - c * kChunkSize),
+            .place = chunk_place(sequence, first) + c};
+  }
+};
 
 // Calls `count(s)` for sequences in order and returns the one in which the running total passes
 // `index`, and `index`'s rank in it; -1 if there is none. By a whole warp, lanes agreeing.
@@ -106,14 +119,10 @@ __device__ __forceinline__ int2 find_in_sequences(int32_t num_seqs, int32_t inde
 // The index-th chunk of this launch.
 __device__ __forceinline__ Chunk find_chunk(const ChunkedRule& rule, int32_t index) {
   const int2 found = find_in_sequences(rule.num_seqs, index, [&](int32_t s) {
-    const int32_t rows = rule.cu_seqlens[s + 1] - rule.cu_seqlens[s];
-    const int32_t chunks = count_chunks(rule.context_lens[s] % kChunkSize, rows);
+    const int32_t chunks = SequenceRows(rule, s).chunks();
     return rule.recurrent[s] != 0 ? 0 : min(max(chunks - rule.first_chunk, 0), rule.num_chunks);
   });
-  if (found.x < 0) {
-    return {};
-  }
-  return chunk_of_sequence(rule, found.x, rule.first_chunk + found.y);
+  return found.x < 0 ? Chunk{} : SequenceRows(rule, found.x).chunk(rule.first_chunk + found.y);
 }
 
 // The index-th sequence that goes in chunks, or -1.

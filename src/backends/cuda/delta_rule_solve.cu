@@ -21,24 +21,47 @@ struct alignas(16) Shared {
   uint64_t loaded;
 };
 
-// G and beta of the chunk by the first warp, from the projections; rows that are not the sequence's
-// have g = 0 and beta = 0, which changes nothing.
-__device__ __forceinline__ void make_gates(const ChunkedRule& rule, const Chunk& chunk, int head,
-                                           HeadScratch& scratch, int lane) {
-  const float rate = -expf(rule.A_log[head]);
-  const float bias = rule.dt_bias[head];
-  float g[2];
+// What a lane of the first two warps needs of its rows 2 lane and 2 lane + 1: a in the first, b in
+// the second. Read long before it is used.
+struct GateInputs {
+  bf16 x[2];
+  float A_log = 0.0F;
+  float dt_bias = 0.0F;
+};
+
+__device__ __forceinline__ bool has_row(const Chunk& chunk, int row) {
+  return row >= chunk.begin && row < chunk.end;
+}
+
+__device__ __forceinline__ GateInputs load_gates(const ChunkedRule& rule, const Chunk& chunk,
+                                                 int head, int warp, int lane) {
+  GateInputs inputs{};
+  if (warp > 1) {
+    return inputs;
+  }
+  const bf16* from = (warp == 0 ? rule.a : rule.b) + head;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     const int row = 2 * lane + i;
-    g[i] = 0.0F;
-    float beta = 0.0F;
-    if (row >= chunk.begin && row < chunk.end) {
-      const int64_t at = (int64_t{chunk.row} + row) * rule.ba_stride + head;
-      g[i] = rate * softplus(to_float(rule.a[at]) + bias);
-      beta = sigmoid(to_float(rule.b[at]));
+    if (has_row(chunk, row)) {
+      inputs.x[i] = from[(int64_t{chunk.row} + row) * rule.ba_stride];
     }
-    scratch.beta[row] = beta;
+  }
+  inputs.A_log = rule.A_log[head];
+  inputs.dt_bias = rule.dt_bias[head];
+  return inputs;
+}
+
+// By the first warp: G, and the decays from the first rows of the blocks. Rows that are not the
+// sequence's have g = 0, which changes nothing.
+__device__ __forceinline__ void make_decays(const GateInputs& inputs, const Chunk& chunk,
+                                            HeadScratch& scratch, int lane) {
+  const float rate = -expf(inputs.A_log);
+  float g[2];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const float x = to_float(inputs.x[i]) + inputs.dt_bias;
+    g[i] = has_row(chunk, 2 * lane + i) ? rate * softplus(x) : 0.0F;
   }
   float total = g[0] + g[1];
 #pragma unroll
@@ -47,8 +70,24 @@ __device__ __forceinline__ void make_gates(const ChunkedRule& rule, const Chunk&
     total += lane >= step ? before : 0.0F;
   }
   const float before = __shfl_up_sync(kAllLanes, total, 1);
-  scratch.sum[2 * lane] = lane == 0 ? g[0] : before + g[0];
-  scratch.sum[2 * lane + 1] = total;
+  const float sum[2] = {lane == 0 ? g[0] : before + g[0], total};
+  *reinterpret_cast<float2*>(&scratch.sum[2 * lane]) = make_float2(sum[0], sum[1]);
+#pragma unroll
+  for (int block = 0; block < 3; ++block) {
+    const float first = __shfl_sync(kAllLanes, sum[0], 8 * (block + 1));
+    *reinterpret_cast<float2*>(&scratch.from_block[block][2 * lane]) =
+        make_float2(decay(first - sum[0]), decay(first - sum[1]));
+  }
+}
+
+// By the second warp: beta, 0 for rows that are not the sequence's.
+__device__ __forceinline__ void make_beta(const GateInputs& inputs, const Chunk& chunk,
+                                          HeadScratch& scratch, int lane) {
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int row = 2 * lane + i;
+    scratch.beta[row] = has_row(chunk, row) ? sigmoid(to_float(inputs.x[i])) : 0.0F;
+  }
 }
 
 // 1 / |row| of the 128 rows of K and Q, one a thread; q's with its scale.
@@ -272,17 +311,8 @@ __global__ void __launch_bounds__(Heads* kGroup, 5 - Heads)
       tensor_load(to + kTileBytes, qkv, key_head * kDeltaDim + half * 64, chunk.row, loaded);
     }
   }
-  if (warp == 0) {
-    make_gates(rule, chunk, head, scratch, lane);
-  }
-  __syncthreads();  // the barrier is initialised, G and beta are there
-  if (thread < kChunkSize) {
-#pragma unroll
-    for (int block = 0; block < 3; ++block) {
-      scratch.from_block[block][thread] =
-          decay(scratch.sum[16 * (block + 1)] - scratch.sum[thread]);
-    }
-  }
+  const GateInputs gates = load_gates(rule, chunk, head, warp, lane);
+  __syncthreads();  // the barrier is initialised
   mbarrier_wait(loaded, 0);
   if (!chunk.full()) {
     for (int tile = 0; tile < 4; ++tile) {
@@ -295,6 +325,11 @@ __global__ void __launch_bounds__(Heads* kGroup, 5 - Heads)
   float products[32] = {};
   start_product(products, tiles, 0);
   scratch.norm[thread] = row_norm(shared.tiles, thread);
+  if (warp == 0) {
+    make_decays(gates, chunk, scratch, lane);
+  } else if (warp == 1) {
+    make_beta(gates, chunk, scratch, lane);
+  }
   named_barrier<kGroup>(barrier);
   wgmma_wait();
   pin(products);
