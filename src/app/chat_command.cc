@@ -120,6 +120,7 @@ int run_chat(const ChatOptions& options) {
   }
   EngineOptions engine_options = options.engine;
   engine_options.max_num_seqs = 1;
+  engine_options.max_frame_patches = 0;
   engine_options.sampling_vocab_size = loaded->tokenizer->vocab_size();
   auto engine = LocalEngine::start(*loaded->model, engine_options);
   if (!engine) return report_failure(engine.error());

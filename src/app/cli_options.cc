@@ -29,6 +29,15 @@ void add_prefix_cache_options(CLI::App& command, EngineOptions& options) {
           },
           "GiB of host memory for what the prefix cache has no room for")
       ->check(CLI::Range(0.0, 1e6));
+  command.add_option("--prefix-cache-dir", options.prefix_cache_dir,
+                     "Directory that keeps prefixes of requests with a prompt_cache_key over a "
+                     "restart");
+  command
+      .add_option("--prefix-cache-dir-bytes", options.prefix_cache_dir_bytes,
+                  "Bytes of all files there")
+      ->check(CLI::NonNegativeNumber)
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
   command
       .add_option("--prefix-cache-interval", options.prefix_cache_interval,
                   "Tokens between snapshots of long prompts, 0 for none; by default by memory")
@@ -97,6 +106,11 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
                   "Share of the free memory that may be used")
       ->check(CLI::Range(0.01, 1.0))
       ->capture_default_str();
+  command
+      .add_option("--encoder-cache-tokens", options.encoder_cache_tokens,
+                  "Tokens of pictures whose embeddings are held, at least those of the largest "
+                  "prompt with pictures (default: 32768, or the longest context)")
+      ->check(CLI::NonNegativeNumber);
   add_prefix_cache_options(command, options);
 }
 

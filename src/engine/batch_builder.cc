@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "engine/sequence.h"
+#include "model/embedding_copies.h"
 
 namespace deltaserve {
 namespace {
@@ -39,6 +40,7 @@ void resize_rows(const StepPlan& plan, StepInput& input) {
   batch.restores = plan.restores;
   batch.snapshots.clear();
   batch.block_copies.clear();
+  batch.embeddings.clear();
   input.rows.clear();
   input.masks.clear();
   input.forced.clear();
@@ -46,11 +48,25 @@ void resize_rows(const StepPlan& plan, StepInput& input) {
   input.last_rows.assign(plan.sequences.size(), 0);
 }
 
+// Rows of tokens [begin, end) of a sequence that show pictures, the first of them row `row`.
+void append_embeddings(const Sequence& sequence, int64_t begin, int64_t end, int32_t row,
+                       Batch& batch) {
+  const PromptLayout& layout = sequence.owner().layout;
+  if (begin >= layout.vision_end()) return;
+  std::vector<std::span<const int32_t>> pages(sequence.request().vision_items.size());
+  const std::vector<EncodedPin>& pins = sequence.pictures().pins;
+  for (size_t i = 0; i < pins.size(); ++i) {
+    if (pins[i] != nullptr) pages[i] = pins[i]->pages;
+  }
+  append_embedding_copies(layout, pages, begin, end, row, batch.embeddings);
+}
+
 // Tokens [begin, end) of a sequence, which its slot's state stands before.
 void append_piece(const ScheduledSequence& scheduled, int64_t begin, int64_t end, Batch& batch) {
   const Sequence& sequence = *scheduled.sequence;
   const auto num_tokens = batch.input_ids.size();
   auto row = static_cast<size_t>(batch.cu_seqlens.back());
+  append_embeddings(sequence, begin, end, batch.cu_seqlens.back(), batch);
   for (int64_t i = begin; i < end; ++i, ++row) {
     batch.input_ids[row] = sequence.token(i);
     batch.slot_mapping[row] = sequence.table().slot_of(i);

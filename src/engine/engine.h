@@ -36,8 +36,10 @@ struct EngineOptions {
                                        // the memory there is
   std::filesystem::path prefix_cache_dir;  // keeps named prefixes over a restart; empty: nowhere
   int64_t prefix_cache_dir_bytes = int64_t{4} << 30;  // of all its files
-  std::string cache_fingerprint;  // of what must be the same for those files to be of use
-  int64_t sampling_vocab_size = 0;     // tokens at and above it are padding; 0: the model's own
+  std::string cache_fingerprint;      // of what must be the same for those files to be of use
+  int64_t max_frame_patches = 65536;  // of a picture, which one of 4096 x 4096 pixels has; 0: none
+  int64_t encoder_cache_tokens = -1;  // embeddings of pictures that are held; -1: see step_limits
+  int64_t sampling_vocab_size = 0;    // tokens at and above it are padding; 0: the model's own
 };
 
 struct MemoryPlan {  // printed at start; all of it is allocated before the first request

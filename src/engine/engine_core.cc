@@ -34,14 +34,18 @@ TokenLogprob to_logprob(const SampledToken& sampled) {
 
 EngineCore::EngineCore(const CoreOptions& options, ModelRunner& runner)
     : vocab_size_(options.vocab_size),
+      placeholders_(options.placeholders),
       max_num_seqs_(options.scheduler.max_num_seqs),
+      max_num_batched_tokens_(options.scheduler.max_num_batched_tokens),
       state_slot_bytes_(options.state_slot_bytes),
       runner_(&runner),
       blocks_(options.num_blocks),
       slots_(options.num_state_slots),
       snapshots_(options.num_snapshots, options.num_state_slots),
       cache_(options.prefix_cache, blocks_, snapshots_, runner.transfer()),
-      scheduler_(options.scheduler, blocks_, slots_, cache_),
+      encoded_(runner.vision()),
+      pictures_(encoded_),
+      scheduler_(options.scheduler, blocks_, slots_, cache_, pictures_),
       pace_(options.inter_token_target_seconds),
       masks_(kMaskThreads) {
   runner_->on_draw([this] { masks_.wait(); });
@@ -52,6 +56,9 @@ void EngineCore::add(RequestId id, Request request, RequestTimes::Clock::time_po
   state->id = id;
   state->times.submitted = submitted;
   state->request = std::move(request);
+  state->layout = PromptLayout::make(state->request.prompt_token_ids, state->request.vision_items,
+                                     placeholders_)
+                      .value();
   SamplingParams& sampling = state->request.sampling;
   if (!sampling.seed) sampling.seed = draw_seed();
   state->num_unfinished = sampling.n;
@@ -117,9 +124,10 @@ void EngineCore::step() {
 void EngineCore::run_step() {
   const auto begin = RequestTimes::Clock::now();
   planned_ = false;
-  scheduler_.limit_prompts_beside_decodes(pace_.prompt_tokens());
+  encode_pictures();
   scheduler_.plan(plan_);
   planned_ = true;
+  if (plan_.sequences.empty()) return;  // pictures are all there is to do
   note_scheduled();
   totals_.num_preemptions += plan_.num_preemptions;
   totals_.recomputed_tokens += plan_.num_recomputed_tokens;
@@ -128,6 +136,38 @@ void EngineCore::run_step() {
   run_model();
   record_pace(std::chrono::duration<double>(RequestTimes::Clock::now() - begin).count());
   commit_step();
+}
+
+// Before the plan, so that what is complete can be used at once. Beside decodes pictures get half
+// of what prompts may take of a step.
+void EngineCore::encode_pictures() {
+  num_encoding_ = 0;
+  int64_t limit = pace_.prompt_tokens();
+  if (encoded_.has_work()) {
+    const bool is_alone = !scheduler_.has_decodes() || limit == 0;
+    try {
+      num_encoding_ = encoded_.advance(is_alone ? max_num_batched_tokens_ : limit / 2);
+    } catch (const std::exception& e) {
+      fail_pictures(e.what());
+    }
+    if (limit > 0) limit = std::max<int64_t>(1, (limit - num_encoding_) / kChunkSize) * kChunkSize;
+  }
+  scheduler_.limit_prompts_beside_decodes(limit);
+}
+
+// Ends the requests that wait for pictures whose encoding failed.
+void EngineCore::fail_pictures(const std::string& reason) {
+  spdlog::error("step {}: pictures could not be encoded: {}", totals_.num_steps, reason);
+  const Error error{
+      ErrorCode::kInternal, fmt::format("the pictures could not be encoded: {}", reason), {}, {}};
+  for (const auto& [id, request] : requests_) {
+    const bool is_hit = std::ranges::any_of(request->choices, [](const auto& sequence) {
+      return std::ranges::any_of(sequence->pictures().pins, [](const EncodedPin& pin) {
+        return pin != nullptr && pin->failed;
+      });
+    });
+    if (is_hit) fail_request(*request, error);
+  }
 }
 
 // Nobody makes a mask behind this, whether the step worked or not: what ends it may end sequences.
@@ -147,7 +187,7 @@ void EngineCore::record_pace(double seconds) {
   for (const ScheduledSequence& scheduled : plan_.sequences) {
     if (scheduled.recurrent && scheduled.samples) num_decoded += scheduled.num_scheduled_tokens;
   }
-  pace_.record(plan_.num_tokens - num_decoded, num_decoded > 0, seconds);
+  pace_.record(plan_.num_tokens - num_decoded + num_encoding_, num_decoded > 0, seconds);
 }
 
 void EngineCore::note_scheduled() {

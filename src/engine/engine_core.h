@@ -12,6 +12,7 @@
 #include "cache/block_pool.h"
 #include "cache/state_pool.h"
 #include "engine/batch_builder.h"
+#include "engine/encoder_cache.h"
 #include "engine/engine.h"
 #include "engine/invariants.h"
 #include "engine/mask_filler.h"
@@ -28,6 +29,7 @@ struct CoreOptions {
   int32_t num_snapshots = 0;     // state slots behind those, for the prefix cache
   int64_t state_slot_bytes = 0;  // for the figures only
   int32_t vocab_size = 0;        // tokens that may be drawn
+  PlaceholderIds placeholders;   // of pictures, if the runner encodes any
   SchedulerOptions scheduler;
   PrefixCacheOptions prefix_cache;
   double inter_token_target_seconds = 0.0;  // see StepPace
@@ -64,6 +66,8 @@ class EngineCore {
 
  private:
   void run_step();
+  void encode_pictures();
+  void fail_pictures(const std::string& reason);
   void run_model();
   void note_scheduled();
   void record_pace(double seconds);
@@ -84,13 +88,17 @@ class EngineCore {
   ChoiceOutput& output_of(Sequence& sequence);
 
   int32_t vocab_size_;
+  PlaceholderIds placeholders_;
   int64_t max_num_seqs_;
+  int64_t max_num_batched_tokens_;
   int64_t state_slot_bytes_;
   ModelRunner* runner_;
   BlockPool blocks_;
   StatePool slots_;
   StatePool snapshots_;
   PrefixCache cache_;
+  EncoderCache encoded_;
+  PictureGate pictures_;
   Scheduler scheduler_;
   StepPace pace_;
   std::optional<PrefixStore> store_;
@@ -98,7 +106,8 @@ class EngineCore {
   std::unordered_map<RequestId, std::unique_ptr<RequestState>> requests_;
   std::vector<RequestId> ended_;  // forgotten at the end of the call that ended them
 
-  bool planned_ = false;  // this step's plan_ is whole
+  bool planned_ = false;      // this step's plan_ is whole
+  int64_t num_encoding_ = 0;  // prompt tokens that take as long as what this step encoded
   StepPlan plan_;
   StepInput input_;
   MaskFiller masks_;

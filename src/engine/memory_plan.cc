@@ -10,6 +10,8 @@
 #include "cache/prefix_node.h"
 #include "engine/engine.h"
 #include "engine/step_limits.h"
+#include "model/embedding_copies.h"
+#include "model/vision_tower.h"
 
 namespace deltaserve {
 namespace {
@@ -68,6 +70,10 @@ Result<void> check_options(const EngineOptions& options, const ModelConfig& conf
   }
   if (options.prefix_cache_memory_bytes < -1) {
     return invalid("prefix_cache_memory_bytes must not be negative", "prefix_cache_memory_bytes");
+  }
+  if (options.max_frame_patches < 0 || options.encoder_cache_tokens < -1) {
+    return invalid("max_frame_patches and encoder_cache_tokens must not be negative",
+                   "encoder_cache_tokens");
   }
   if (options.swap_space_bytes < 0) {
     return invalid("swap_space must not be negative", "swap_space");
@@ -146,13 +152,34 @@ Result<int64_t> plan_kv_bytes(const EngineOptions& options, int64_t free_memory,
 
 }  // namespace
 
-StepLimits step_limits(const EngineOptions& options, int64_t max_model_len) {
+namespace {
+
+// Embeddings that a prompt cannot be longer than need not be held, but the largest picture must be.
+int64_t encoder_tokens(const EngineOptions& options, int64_t max_model_len,
+                       const VisionConfig& vision) {
+  if (options.encoder_cache_tokens >= 0) return options.encoder_cache_tokens;
+  const int64_t merge = int64_t{vision.spatial_merge_size} * vision.spatial_merge_size;
+  const int64_t largest = options.max_frame_patches / merge;
+  return std::max(largest, std::min(max_model_len, kDefaultEncoderTokens));
+}
+
+}  // namespace
+
+StepLimits step_limits(const EngineOptions& options, int64_t max_model_len,
+                       const VisionTower* tower) {
   StepLimits limits;
   limits.max_tokens = options.max_num_batched_tokens;
   // A sequence that is cut for a snapshot stands in the batch once for each piece.
   limits.max_seqs = options.max_num_seqs + (options.enable_prefix_caching ? kMaxStepSnapshots : 0);
   limits.max_model_len = max_model_len;
   limits.max_logits_rows = options.max_num_seqs + kMaxPromptLogprobRows;
+  if (tower != nullptr) {
+    limits.max_frame_patches = options.max_frame_patches;
+    limits.vision_pages =
+        options.max_frame_patches == 0
+            ? 0
+            : vision_pages_for(encoder_tokens(options, max_model_len, tower->config()));
+  }
   return limits;
 }
 
@@ -169,7 +196,7 @@ Result<MemoryPlan> plan_memory(const Model& model, size_t free_memory,
   plan.weight_bytes = memory.weight_bytes;
   plan.num_state_slots = options.max_num_seqs;
   plan.state_bytes = options.max_num_seqs * memory.state_slot_bytes;
-  plan.workspace_bytes = model.workspace_bytes(step_limits(options, wanted));
+  plan.workspace_bytes = model.workspace_bytes(step_limits(options, wanted, model.vision()));
 
   const auto free_bytes = static_cast<int64_t>(free_memory);
   const int64_t spare = usable_memory(options, free_bytes) - options.kv_cache_memory_bytes -
@@ -197,7 +224,8 @@ Result<MemoryPlan> plan_memory(const Model& model, size_t free_memory,
   plan.kv_bytes = plan.num_blocks * memory.kv_block_bytes;
   plan.snapshot_interval = plan_interval(options, plan);
   plan.swap_bytes = options.enable_prefix_caching ? options.swap_space_bytes : 0;
-  plan.workspace_bytes = model.workspace_bytes(step_limits(options, plan.max_model_len));
+  plan.workspace_bytes =
+      model.workspace_bytes(step_limits(options, plan.max_model_len, model.vision()));
   return plan;
 }
 

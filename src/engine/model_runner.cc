@@ -1,15 +1,44 @@
 // The runner over a loaded model and its backend.
 #include "engine/model_runner.h"
 
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
 #include "base/check.h"
+#include "model/text_flop.h"
 
 namespace deltaserve {
 namespace {
 
+class TowerEncoder final : public VisionEncoder {
+ public:
+  TowerEncoder(VisionTower& tower, double flop_per_token)
+      : tower_(&tower), flop_per_token_(flop_per_token) {}
+
+  int64_t num_pages() const override { return tower_->num_pages(); }
+  Result<void> check(const VisionItem& item) const override { return tower_->check(item); }
+  void begin(std::vector<VisionJob> jobs) override { tower_->begin(std::move(jobs)); }
+  bool busy() const override { return tower_->busy(); }
+  int64_t advance(int64_t num_tokens) override {
+    const double spent = tower_->advance(static_cast<double>(num_tokens) * flop_per_token_);
+    return static_cast<int64_t>(std::ceil(spent / flop_per_token_));
+  }
+
+ private:
+  VisionTower* tower_;
+  double flop_per_token_;
+};
+
 class LoadedModelRunner : public ModelRunner, private CacheTransfer {
  public:
   LoadedModelRunner(Model& model, int64_t sampling_vocab_size)
-      : model_(&model), sampling_vocab_size_(sampling_vocab_size) {}
+      : model_(&model), sampling_vocab_size_(sampling_vocab_size) {
+    VisionTower* const tower = model.vision();
+    if (tower != nullptr && tower->num_pages() > 0) {
+      encoder_.emplace(*tower, text_flop_per_token(model.config()));
+    }
+  }
 
   void run(const Batch& batch, std::span<const SamplingRow> rows,
            std::span<SampledToken> sampled) override {
@@ -28,6 +57,7 @@ class LoadedModelRunner : public ModelRunner, private CacheTransfer {
   }
 
   CacheTransfer* transfer() override { return this; }
+  VisionEncoder* vision() override { return encoder_ ? &*encoder_ : nullptr; }
 
  private:
   int64_t block_bytes() const override { return model_->memory().kv_block_bytes; }
@@ -41,6 +71,7 @@ class LoadedModelRunner : public ModelRunner, private CacheTransfer {
 
   Model* model_;
   int64_t sampling_vocab_size_;
+  std::optional<TowerEncoder> encoder_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cache/host_store.h"
+#include "engine/vision_encoder.h"
 #include "model/batch.h"
 #include "model/model.h"
 #include "ops/sampling.h"
@@ -26,6 +27,9 @@ class ModelRunner {
   // `wait` returns when what the rows point to is complete. run() calls it behind the forward pass,
   // which it overlaps, and before the draw.
   void on_draw(std::function<void()> wait) { wait_for_rows_ = std::move(wait); }
+
+  // The vision tower; null: there is none.
+  virtual VisionEncoder* vision() { return nullptr; }
 
   // Copies of the caches to host memory and back; null: not possible.
   virtual CacheTransfer* transfer() { return nullptr; }

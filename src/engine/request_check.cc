@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "model/embedding_copies.h"
+
 namespace deltaserve {
 namespace {
 
@@ -64,6 +66,31 @@ Result<void> check_thinking_budget(const Request& request, const RequestLimits& 
   return {};
 }
 
+// The embeddings of all pictures are held together while the prompt is computed.
+Result<void> check_pictures(const Request& request, const RequestLimits& limits) {
+  const auto& items = request.vision_items;
+  if (limits.vision == nullptr && !items.empty()) {
+    return invalid("this model takes text only, no pictures", "messages");
+  }
+  int64_t num_tokens = 0;
+  int64_t num_pages = 0;
+  for (const auto& item : items) {
+    if (Result<void> checked = limits.vision->check(*item); !checked) return checked;
+    num_tokens += item->num_tokens();
+    num_pages += vision_pages_for(item->num_tokens());
+  }
+  if (!items.empty() && num_pages > limits.vision->num_pages()) {
+    return invalid(fmt::format("the prompt's pictures take {} tokens and this server holds {} at a "
+                               "time: send fewer or smaller ones",
+                               num_tokens, limits.vision->num_pages() * kVisionPageRows),
+                   "messages");
+  }
+  const Result<PromptLayout> layout =
+      PromptLayout::make(request.prompt_token_ids, items, limits.placeholders);
+  if (!layout) return std::unexpected(layout.error());
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_request(const Request& request, const RequestLimits& limits) {
@@ -78,7 +105,8 @@ Result<void> check_request(const Request& request, const RequestLimits& limits) 
     return invalid("the grammar is made for another vocabulary", "structured_outputs");
   }
   if (Result<void> budget = check_thinking_budget(request, limits); !budget) return budget;
-  return check_token_ids(request, limits);
+  if (Result<void> ids = check_token_ids(request, limits); !ids) return ids;
+  return check_pictures(request, limits);
 }
 
 }  // namespace deltaserve

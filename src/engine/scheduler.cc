@@ -45,11 +45,12 @@ int64_t missing_blocks(const Sequence& sequence) {
 }  // namespace
 
 Scheduler::Scheduler(const SchedulerOptions& options, BlockPool& blocks, StatePool& slots,
-                     PrefixCache& cache)
+                     PrefixCache& cache, PictureGate& pictures)
     : options_(options),
       blocks_(&blocks),
       slots_(&slots),
       cache_(&cache),
+      pictures_(&pictures),
       waiting_(options.fair_share) {
   DS_CHECK(options.max_num_seqs >= 1);
   DS_CHECK(options.long_prefill_token_threshold == 0 ||
@@ -76,13 +77,19 @@ void Scheduler::plan(StepPlan& plan) {
   budget.decodes = std::ranges::count_if(running_, [](const Sequence* s) { return is_decode(*s); });
   budget.prompts = budget.decodes > 0 ? prompt_limit() : budget.tokens;
   budget.logprob_rows = kMaxPromptLogprobRows;
+  pictures_->begin_walk();
   plan_running(budget, plan);
   if (plan.num_preemptions == 0) plan_waiting(budget, plan);
   std::ranges::stable_partition(plan.sequences,
                                 [](const ScheduledSequence& s) { return s.recurrent; });
   plan_forks(plan);
   cache_->plan_snapshots(plan);
-  DS_CHECK(!plan.sequences.empty() || (running_.empty() && waiting_.empty()));
+  const bool may_be_empty = waiting_.empty() || pictures_->num_held() > 0;
+  DS_CHECK(!plan.sequences.empty() || (running_.empty() && may_be_empty));
+}
+
+bool Scheduler::has_decodes() const {
+  return std::ranges::any_of(running_, [](const Sequence* s) { return is_decode(*s); });
 }
 
 int64_t Scheduler::prompt_limit() const {
@@ -135,8 +142,17 @@ void Scheduler::plan_waiting(Budget& budget, StepPlan& plan) {
       waiting_.pass_over(*next);
       continue;
     }
+    if (pictures_->holds(*next)) {
+      waiting_.pass_over(*next);
+      continue;
+    }
     if (would_refuse_again(*next, promised, budget)) return;
-    if (!admit(*next, promised, budget, plan)) return;
+    const Admission admission = admit(*next, promised, budget, plan);
+    if (admission == Admission::kNoRoom) return;
+    if (admission == Admission::kNoPictures) {
+      waiting_.pass_over(*next);
+      continue;
+    }
     promised += missing_blocks(*next);
   }
 }
@@ -154,8 +170,13 @@ bool Scheduler::would_refuse_again(const Sequence& sequence, int64_t promised_bl
 }
 
 // Looks for the sequence's prefix first, since what it takes from the cache it need not be given.
-bool Scheduler::admit(Sequence& sequence, int64_t promised_blocks, Budget& budget, StepPlan& plan) {
+Scheduler::Admission Scheduler::admit(Sequence& sequence, int64_t promised_blocks, Budget& budget,
+                                      StepPlan& plan) {
   PrefixNode* const found = cache_->adopt(sequence);
+  if (!pictures_->admits(sequence)) {
+    cache_->let_go(sequence);
+    return Admission::kNoPictures;
+  }
   const ScheduledSequence piece = next_piece(sequence, budget);
   const bool has_blocks = can_admit(sequence, promised_blocks);
   if (!has_blocks || piece.num_scheduled_tokens == 0) {
@@ -166,7 +187,7 @@ bool Scheduler::admit(Sequence& sequence, int64_t promised_blocks, Budget& budge
                 .num_states = cache_->num_states_kept()};
     // Rows of prompt logprobs are a budget of their own.
     if (sequence.scores_prompt()) refusal_ = {};
-    return false;
+    return Admission::kNoRoom;
   }
   refusal_ = {};
   waiting_.erase(sequence);
@@ -177,7 +198,7 @@ bool Scheduler::admit(Sequence& sequence, int64_t promised_blocks, Budget& budge
   DS_CHECK(sequence.table().reserve_tokens(end));
   cache_->start(sequence, found, plan);
   schedule(piece, budget, plan);
-  return true;
+  return Admission::kDone;
 }
 
 void Scheduler::plan_forks(StepPlan& plan) {

@@ -21,6 +21,7 @@
 
 #include "cache/block_pool.h"
 #include "cache/state_pool.h"
+#include "engine/picture_gate.h"
 #include "engine/prefix_cache.h"
 #include "engine/sequence.h"
 #include "engine/step_plan.h"
@@ -42,9 +43,9 @@ inline constexpr int32_t kMaxPromptLogprobRows = kChunkSize;
 
 class Scheduler {
  public:
-  // Pools and cache must outlive this.
+  // Pools, cache and gate must outlive this.
   Scheduler(const SchedulerOptions& options, BlockPool& blocks, StatePool& slots,
-            PrefixCache& cache);
+            PrefixCache& cache, PictureGate& pictures);
 
   // The sequence must live until remove(). Its num_tokens() must fit the block pool to its end.
   void add(Sequence& sequence);
@@ -52,10 +53,11 @@ class Scheduler {
   void remove(Sequence& sequence);
 
   // Plans the next step and reserves what it needs. `plan` is overwritten. Not empty if there is
-  // any sequence.
+  // any sequence, unless all there are wait for their pictures.
   void plan(StepPlan& plan);
 
   std::span<Sequence* const> running() const { return running_; }  // in rank order
+  bool has_decodes() const;                                        // running
   Sequence* first_waiting() const { return waiting_.first(); }
   int64_t num_waiting() const { return waiting_.size(); }
   // For the steps to come, beside the threshold of the options; 0: no limit.
@@ -68,6 +70,7 @@ class Scheduler {
   struct RankLess {
     bool operator()(const Sequence* a, const Sequence* b) const { return a->ranks_before(*b); }
   };
+  enum class Admission : uint8_t { kDone, kNoRoom, kNoPictures };
   struct Budget {
     int64_t tokens = 0;         // left in this step
     int64_t decodes = 0;        // of them, for decodes not yet planned
@@ -86,7 +89,7 @@ class Scheduler {
 
   void plan_running(Budget& budget, StepPlan& plan);
   void plan_waiting(Budget& budget, StepPlan& plan);
-  bool admit(Sequence& sequence, int64_t promised_blocks, Budget& budget, StepPlan& plan);
+  Admission admit(Sequence& sequence, int64_t promised_blocks, Budget& budget, StepPlan& plan);
   void plan_forks(StepPlan& plan);
   bool fork(Sequence& leader, Sequence& sequence, int64_t promised_blocks);
   int64_t promised_blocks() const;
@@ -107,6 +110,7 @@ class Scheduler {
   BlockPool* blocks_;
   StatePool* slots_;
   PrefixCache* cache_;
+  PictureGate* pictures_;
   std::vector<Sequence*> running_;  // in rank order
   WaitingQueue waiting_;
   int64_t prompt_limit_ = 0;

@@ -23,8 +23,7 @@ int32_t Sequence::token(int64_t i) const {
 }
 
 std::array<int32_t, 3> Sequence::position(int64_t i) const {
-  const auto p = static_cast<int32_t>(i);
-  return {p, p, p};
+  return owner_->layout.position(i);
 }
 
 ChunkCode Sequence::chunk_code(int64_t chunk) const {
@@ -114,6 +113,7 @@ void Sequence::mark_computed(int64_t num_new_tokens) {
   num_computed_ += num_new_tokens;
   DS_CHECK(num_computed_ <= num_tokens());
   if (owner_->prefilling == this && !in_prompt()) owner_->prefilling = nullptr;
+  if (num_computed_ >= owner_->layout.vision_end()) pictures_ = {};
 }
 
 void Sequence::append(int32_t token) {
@@ -132,6 +132,7 @@ void Sequence::release() {
   table_.clear();
   slot_.reset();
   num_computed_ = 0;
+  pictures_ = {};
   if (owner_->prefilling == this) owner_->prefilling = nullptr;
   prefix_.pin.reset();
   prefix_.device_pin.reset();

@@ -19,8 +19,10 @@
 #include "cache/block_table.h"
 #include "cache/prefix_pin.h"
 #include "cache/state_pool.h"
+#include "engine/encoder_cache.h"
 #include "engine/request.h"
 #include "engine/sampler_state.h"
+#include "model/prompt_layout.h"
 
 namespace deltaserve {
 
@@ -40,6 +42,7 @@ enum class SequenceStatus : uint8_t {
 struct RequestState {
   RequestId id = 0;
   Request request;
+  PromptLayout layout;                             // of its prompt
   std::vector<std::unique_ptr<Sequence>> choices;  // [n]
   int32_t num_unfinished = 0;
   bool prompt_counted = false;  // in EngineStats::prompt_tokens
@@ -68,6 +71,12 @@ struct SequencePrefix {
   PrefixNode* last_answer =
       nullptr;                    // of its chunks the one with the newest snapshot of the answer
   int32_t last_answer_slot = -1;  // that snapshot
+};
+
+// Embeddings that a sequence needs to compute its prompt; pinned while they are.
+struct SequencePictures {
+  int64_t from = -1;             // those behind this token; -1: it has not asked
+  std::vector<EncodedPin> pins;  // of each of the request's items; null: not needed
 };
 
 class Sequence {
@@ -102,6 +111,8 @@ class Sequence {
   BlockTable& table() { return table_; }
   const BlockTable& table() const { return table_; }
   const std::optional<StateSlot>& slot() const { return slot_; }
+  SequencePictures& pictures() { return pictures_; }
+  const SequencePictures& pictures() const { return pictures_; }
   SequencePrefix& prefix() { return prefix_; }
   const SequencePrefix& prefix() const { return prefix_; }
   SamplerState& sampler() { return sampler_; }
@@ -136,6 +147,7 @@ class Sequence {
   int64_t num_lost_ = 0;
   BlockTable table_;
   SequencePrefix prefix_;
+  SequencePictures pictures_;
   std::optional<StateSlot> slot_;
   SamplerState sampler_;
 };

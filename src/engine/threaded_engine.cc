@@ -187,7 +187,7 @@ Result<std::unique_ptr<Engine>> make_engine(Model& model, const EngineOptions& o
       return std::unexpected(made.error());
     }
   }
-  const StepLimits limits = step_limits(options, plan->max_model_len);
+  const StepLimits limits = step_limits(options, plan->max_model_len, model.vision());
   const int64_t num_slots = plan->num_state_slots + plan->num_snapshots;
   if (Result<void> done = model.allocate(limits, plan->num_blocks, num_slots); !done) {
     return std::unexpected(done.error());
@@ -216,9 +216,15 @@ Result<std::unique_ptr<Engine>> make_engine(Model& model, const EngineOptions& o
   threaded.limits = {.max_model_len = plan->max_model_len,
                      .vocab_size = vocab_size,
                      .max_choices = options.max_queue_len};
+  std::unique_ptr<ModelRunner> runner = make_model_runner(model, vocab_size);
+  if (runner->vision() != nullptr) {
+    threaded.limits.vision = runner->vision();
+    threaded.limits.placeholders = {.image = model.config().image_token_id,
+                                    .video = model.config().video_token_id};
+    threaded.core.placeholders = threaded.limits.placeholders;
+  }
   threaded.max_queue_len = options.max_queue_len;
   threaded.plan = *plan;
-  std::unique_ptr<ModelRunner> runner = make_model_runner(model, vocab_size);
   if (Result<void> warmed = warm_up(*runner); !warmed) return std::unexpected(warmed.error());
   return std::make_unique<ThreadedEngine>(threaded, std::move(runner));
 }

@@ -14,6 +14,7 @@
 namespace deltaserve {
 
 inline constexpr int32_t kFakeVocab = 61;
+inline constexpr int32_t kFakePlaceholder = kFakeVocab - 1;  // of pictures, where there are any
 
 struct FakeLimits {
   int32_t num_blocks = 64;
@@ -26,12 +27,13 @@ struct FakeLimits {
   int64_t long_prefill_token_threshold = 0;
   bool fair_share = false;
   int64_t swap_space_bytes = 0;
+  int64_t vision_pages = 0;
 };
 
 struct FakeEngine {
   explicit FakeEngine(const FakeLimits& limits)
       : runner(limits.num_blocks, static_cast<int32_t>(limits.max_num_seqs) + limits.num_snapshots,
-               kFakeVocab),
+               kFakeVocab, limits.vision_pages),
         core(core_options(limits), runner) {}
 
   static CoreOptions core_options(const FakeLimits& limits) {
@@ -40,6 +42,7 @@ struct FakeEngine {
             .num_snapshots = limits.num_snapshots,
             .state_slot_bytes = 8,
             .vocab_size = kFakeVocab,
+            .placeholders = {.image = limits.vision_pages > 0 ? kFakePlaceholder : -1, .video = -1},
             .scheduler = {.max_num_seqs = limits.max_num_seqs,
                           .max_num_batched_tokens = limits.max_num_batched_tokens,
                           .long_prefill_token_threshold = limits.long_prefill_token_threshold,
@@ -89,7 +92,8 @@ inline RequestRecord run_alone(const Request& request, uint64_t non_finite_every
       static_cast<int64_t>(request.prompt_token_ids.size()) + request.sampling.max_tokens;
   FakeEngine alone({.num_blocks = static_cast<int32_t>(blocks_for_tokens(longest)),
                     .max_num_seqs = 1,
-                    .max_num_batched_tokens = kChunkSize + 1});
+                    .max_num_batched_tokens = kChunkSize + 1,
+                    .vision_pages = request.vision_items.empty() ? 0 : 64});
   alone.runner.non_finite_every = non_finite_every;
   alone.core.add(1, request);
   alone.run();

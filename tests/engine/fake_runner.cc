@@ -30,10 +30,13 @@ float to_logprob(uint64_t hash) {
 
 }  // namespace
 
-FakeRunner::FakeRunner(int32_t num_blocks, int32_t num_slots, int32_t vocab_size)
+FakeRunner::FakeRunner(int32_t num_blocks, int32_t num_slots, int32_t vocab_size,
+                       int64_t vision_pages)
     : vocab_size_(vocab_size),
       kv_(static_cast<size_t>(num_blocks) * kBlockSize),
-      states_(static_cast<size_t>(num_slots)) {}
+      states_(static_cast<size_t>(num_slots)) {
+  if (vision_pages > 0) encoder.emplace(vision_pages);
+}
 
 FakeRunner::KvEntry& FakeRunner::kv(int32_t slot) {
   require(slot >= 0 && static_cast<size_t>(slot) < kv_.size(), "KV slot out of range");
@@ -47,6 +50,12 @@ void FakeRunner::run(const Batch& batch, std::span<const SamplingRow> rows,
     states_.at(static_cast<size_t>(copy.to)) = states_.at(static_cast<size_t>(copy.from));
   }
   hidden_.assign(batch.input_ids.size(), 0);
+  inputs_.assign(batch.input_ids.begin(), batch.input_ids.end());
+  for (const EmbeddingCopy& copy : batch.embeddings) {
+    for (int32_t i = 0; i < copy.count; ++i) {
+      inputs_.at(static_cast<size_t>(copy.row + i)) = encoder.value().row(copy.from + i);
+    }
+  }
   int32_t begin = 0;
   for (size_t phase = 0; phase < batch.phase_ends.size(); ++phase) {
     run_phase(batch, static_cast<int32_t>(phase), begin, batch.phase_ends[phase]);
@@ -92,7 +101,7 @@ void FakeRunner::run_sequence(const Batch& batch, int32_t sequence) {
   uint64_t chunk = 0;
   for (size_t row = begin; row < end; ++row) {
     const uint64_t position = static_cast<uint64_t>(context) + row - begin;
-    uint64_t input = mix(static_cast<uint64_t>(batch.input_ids[row]), position);
+    uint64_t input = mix(inputs_[row], position);
     for (size_t axis = 0; axis < 3; ++axis) {
       input =
           mix(input, static_cast<uint64_t>(batch.positions[axis * batch.input_ids.size() + row]));

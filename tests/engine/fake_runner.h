@@ -6,26 +6,31 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "engine/model_runner.h"
+#include "fake_encoder.h"
 
 namespace deltaserve {
 
 class FakeRunner : public ModelRunner, private CacheTransfer {
  public:
-  FakeRunner(int32_t num_blocks, int32_t num_slots, int32_t vocab_size);
+  // With `vision_pages` it takes pictures.
+  FakeRunner(int32_t num_blocks, int32_t num_slots, int32_t vocab_size, int64_t vision_pages = 0);
 
   void run(const Batch& batch, std::span<const SamplingRow> rows,
            std::span<SampledToken> sampled) override;
 
   CacheTransfer* transfer() override { return this; }
+  VisionEncoder* vision() override { return encoder ? &*encoder : nullptr; }
 
   // Called before each sequence of a batch; may throw to fail the step half way.
   std::function<void(const Batch& batch, int32_t sequence)> on_sequence;
   // Rows whose hash is a multiple of it are non-finite; 0: none.
   uint64_t non_finite_every = 0;
   int64_t num_runs = 0;
+  std::optional<FakeEncoder> encoder;
 
  private:
   struct KvEntry {
@@ -50,6 +55,7 @@ class FakeRunner : public ModelRunner, private CacheTransfer {
   std::vector<KvEntry> kv_;       // [blocks * kBlockSize]
   std::vector<uint64_t> states_;  // [slots]
   std::vector<uint64_t> hidden_;  // [T] of this step
+  std::vector<uint64_t> inputs_;  // [T] token ids, or what pictures show in their place
 };
 
 }  // namespace deltaserve

@@ -22,7 +22,7 @@ class SchedulerTest : public testing::Test {
         std::make_unique<Scheduler>(SchedulerOptions{.max_num_seqs = max_num_seqs,
                                                      .max_num_batched_tokens = budget,
                                                      .long_prefill_token_threshold = threshold},
-                                    *blocks_, *slots_, *cache_);
+                                    *blocks_, *slots_, *cache_, pictures_);
   }
 
   ~SchedulerTest() override { requests_.clear(); }  // before the pools
@@ -70,6 +70,8 @@ class SchedulerTest : public testing::Test {
   std::unique_ptr<StatePool> slots_;
   StatePool snapshots_{0};
   std::unique_ptr<PrefixCache> cache_;
+  EncoderCache encoded_{nullptr};
+  PictureGate pictures_{encoded_};
   std::unique_ptr<Scheduler> scheduler_;
   std::vector<std::unique_ptr<RequestState>> requests_;
   StepPlan plan_;
