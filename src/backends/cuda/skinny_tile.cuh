@@ -35,7 +35,7 @@ template <typename Form>
 struct SkinnySums {
   static constexpr int kTokenTiles = Form::kTokenTiles;
   static constexpr int kCount = Form::kRowTiles * kTokenTiles * kSkinnyRows * kSkinnyTokens;
-  float partial[Form::kWarps][kCount];
+  alignas(16) float partial[Form::kWarps][kCount];  // stored 16 bytes at a time
 
   // Result e once all warps have stored theirs.
   __device__ float sum(int e) const {
