@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kThreads = kDecodeWarps * kWarp;
 constexpr int kTileFloats = kHeadDim * kColumns;            // O^T of one tile of heads
-constexpr int kValues = kTileFloats / kThreads;             // of which a thread merges 32
+constexpr int kValues = kTileFloats / kThreads;             // of which a thread merges 16
 constexpr int kPartialFloats = kTileFloats + 2 * kColumns;  // O^T, maxima, sums
 
 // Tiles of 8 query heads; ring stages of a warp, as many as shared memory has room for.
@@ -45,7 +45,7 @@ struct DecodeParams {
   int32_t* counters;  // [rows][kv heads], zero between launches
 };
 
-// The softmax state of one head in one thread: its 32 dimensions of O, in units of 2^largest.
+// The softmax state of one head in one thread: its 16 dimensions of O, in units of 2^largest.
 struct HeadSum {
   float largest;
   float total;
@@ -67,7 +67,7 @@ struct HeadSum {
 };
 
 // Sums the warps' results in warp order. Thread i gets head i % 8 of each tile, dimensions i / 8 +
-// 8 j.
+// 16 j.
 template <int kTiles>
 __device__ void merge_warps(DecodeShared<kTiles>& shared, WarpSum<kTiles>& sum,
                             HeadSum (&merged)[kTiles]) {
@@ -342,8 +342,7 @@ __device__ void attend_items(DecodeShared<kTiles>& shared, const DecodeParams& p
 }
 
 template <int kTiles>
-__global__ void __launch_bounds__(kThreads, kDecodeBlocks)
-    attention_decode_kernel(DecodeParams params) {
+__global__ void __launch_bounds__(kThreads) attention_decode_kernel(DecodeParams params) {
   extern __shared__ __align__(1024) std::byte memory[];
   if constexpr (kHopperCode) {
     attend_items<kTiles>(*reinterpret_cast<DecodeShared<kTiles>*>(memory), params);
@@ -364,7 +363,7 @@ void launch_tiles(CudaContext& context, const AttentionArgs& args) {
   constexpr size_t kShared = sizeof(DecodeShared<kTiles>);
   allow_shared(attention_decode_kernel<kTiles>, kShared);
   launch(context, attention_decode_kernel<kTiles>,
-         {.grid = dim3(static_cast<unsigned>(context.device.num_sms * kDecodeBlocks)),
+         {.grid = dim3(static_cast<unsigned>(context.device.num_sms)),
           .block = dim3(kThreads),
           .shared_bytes = kShared},
          params);

@@ -16,10 +16,8 @@ inline constexpr int kMinSplitBlocks = 8;
 inline constexpr int kMaxSplits = 32;
 // Rows whose partial results the scratch holds.
 inline constexpr int kMaxSplitRows = 64;
-// Warps of a thread block; a split's KV blocks go to them in turn. Two, so that two thread blocks
-// with their rings fit a multiprocessor and one copies while the other merges.
-inline constexpr int kDecodeWarps = 2;
-inline constexpr int kDecodeBlocks = 2;
+// Warps of a thread block; a split's KV blocks go to them in turn.
+inline constexpr int kDecodeWarps = 4;
 
 // KV blocks of a split of a row that sees `blocks` of them, a multiple of the warps.
 __device__ __forceinline__ int split_blocks(int blocks) {
