@@ -15,7 +15,7 @@ def alone(ability):
     """A maker of one-question conversations."""
     def make(g, thinking):
         turn = TURNS[ability][0](g, thinking)
-        messages = [Message("system", obedience.plain_system(g))] if g.chance(0.12) else []
+        messages = [Message("system", obedience.plain_system(g))] if g.chance(0.2) else []
         return Sample(ability, messages + [Message("user", turn.user), Message("assistant", turn.answer, think=turn.think)], turn.expect, thinking)
     return make
 
