@@ -17,7 +17,8 @@ void check_tied_head(const ModelConfig& config, const TensorView& table, WeightL
   if (is_quantized || !loader.has("lm_head.weight")) {
     return;
   }
-  const TensorView head = loader.take("lm_head.weight", {config.vocab_size, config.hidden_size});
+  const TensorView head =
+      loader.take_float("lm_head.weight", {config.vocab_size, config.hidden_size});
   if (!loader.failed() &&
       (head.dtype != table.dtype ||
        std::memcmp(head.data, table.data, static_cast<size_t>(table.num_bytes())) != 0)) {

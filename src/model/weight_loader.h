@@ -40,6 +40,8 @@ class WeightLoader {
   // of those that are (model/quantization.h). A quantised view made here lives until it is handed
   // on. After an error the view is empty.
   TensorView take(const std::string& name, const std::vector<int64_t>& shape);
+  // The same, never quantised here.
+  TensorView take_float(const std::string& name, const std::vector<int64_t>& shape);
 
   // Repacked weights. `name` says in errors what they are; null after an error.
   std::unique_ptr<LinearWeight> linear(std::span<const TensorView> parts, std::string_view name);
@@ -71,7 +73,6 @@ class WeightLoader {
 
  private:
   int32_t bits_of(std::string_view name) const;
-  TensorView take_float(const std::string& name, const std::vector<int64_t>& shape);
   TensorView take_stored(const std::string& name, const std::vector<int64_t>& shape, int32_t bits);
   TensorView take_raw(const std::string& name, DType dtype, const std::vector<int64_t>& shape);
   TensorView quantize(const std::string& name, const TensorView& view, int32_t bits);

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -15,8 +16,8 @@ namespace deltaserve {
 
 namespace {
 
-constexpr int32_t kMaxGroup = 64;
-using Group = std::array<float, kMaxGroup>;  // zeros beyond the group's end
+template <int32_t Bits>
+using Group = std::array<float, quantization_group(Bits)>;  // zeros beyond a row's end
 
 // Adding and taking away 1.5 * 2^23 rounds to the nearest integer, ties to even, below 2^22.
 constexpr float kRound = 12582912.0F;
@@ -38,7 +39,8 @@ void load_floats(const TensorView& view, int64_t first, int64_t count, float* to
 }
 
 // The element of the largest magnitude, with its sign; NaN or infinite if an element is.
-float extreme(const Group& group) {
+template <int32_t Bits>
+float extreme(const Group<Bits>& group) {
   float best = 0.0F;
   for (const float value : group) {
     if (!std::isfinite(value)) {
@@ -50,7 +52,8 @@ float extreme(const Group& group) {
 }
 
 // Integers in [low, high] nearest to x / scale.
-void round_group(const Group& group, float scale, float low, float high, Group& out) {
+template <int32_t Bits>
+void round_group(const Group<Bits>& group, float scale, float low, float high, Group<Bits>& out) {
   const float inverse = scale == 0.0F ? 0.0F : 1.0F / scale;
   for (size_t i = 0; i < group.size(); ++i) {
     const float rounded = round_to_integer(group[i] * inverse);
@@ -59,7 +62,8 @@ void round_group(const Group& group, float scale, float low, float high, Group& 
   }
 }
 
-float squared_error(const Group& group, float scale, const Group& integers) {
+template <int32_t Bits>
+float squared_error(const Group<Bits>& group, float scale, const Group<Bits>& integers) {
   std::array<float, 4> sums = {};
   for (size_t i = 0; i < group.size(); i += sums.size()) {
     for (size_t j = 0; j < sums.size(); ++j) {
@@ -75,23 +79,23 @@ BFloat16 to_scale(float value) {
   return std::abs(value) < 0x1p-100F ? BFloat16{} : to_bfloat16(value);
 }
 
-BFloat16 quantize_group_8(const Group& group, float largest, Group& integers) {
+BFloat16 quantize_group(const Group<8>& group, float largest, Group<8>& integers) {
   const BFloat16 scale = to_scale(std::abs(largest) / 127.0F);
-  round_group(group, to_float(scale), -127.0F, 127.0F, integers);
+  round_group<8>(group, to_float(scale), -127.0F, 127.0F, integers);
   return scale;
 }
 
 // The largest element may become -8 (the scale takes its sign), or be clipped to it: the divisors
 // tried are 6.5 to 9.5, beyond which none was ever best in normal and in trained weights.
-BFloat16 quantize_group_4(const Group& group, float largest, Group& integers) {
+BFloat16 quantize_group(const Group<4>& group, float largest, Group<4>& integers) {
   constexpr int kTries = 13;
   BFloat16 best_scale;
   float best_error = std::numeric_limits<float>::infinity();
-  Group tried = {};
+  Group<4> tried = {};
   for (int i = 0; i < kTries; ++i) {
     const BFloat16 scale = to_scale(largest / -(6.5F + 0.25F * static_cast<float>(i)));
-    round_group(group, to_float(scale), -8.0F, 7.0F, tried);
-    const float error = squared_error(group, to_float(scale), tried);
+    round_group<4>(group, to_float(scale), -8.0F, 7.0F, tried);
+    const float error = squared_error<4>(group, to_float(scale), tried);
     if (error < best_error) {
       best_error = error;
       best_scale = scale;
@@ -101,18 +105,41 @@ BFloat16 quantize_group_4(const Group& group, float largest, Group& integers) {
   return best_scale;
 }
 
-void store_codes(const Group& integers, int64_t count, int32_t bits, std::byte* to) {
-  if (bits == 8) {
-    for (int64_t i = 0; i < count; ++i) {
-      to[i] = static_cast<std::byte>(static_cast<int8_t>(integers[static_cast<size_t>(i)]));
-    }
-    return;
+void store_codes(const Group<8>& integers, int64_t count, std::byte* to) {
+  for (int64_t i = 0; i < count; ++i) {
+    to[i] = static_cast<std::byte>(static_cast<int8_t>(integers[static_cast<size_t>(i)]));
   }
+}
+
+void store_codes(const Group<4>& integers, int64_t count, std::byte* to) {
   for (int64_t i = 0; i < count; i += 2) {
     const auto low = static_cast<int32_t>(integers[static_cast<size_t>(i)]) + 8;
     const auto high = static_cast<int32_t>(integers[static_cast<size_t>(i) + 1]) + 8;
     to[i / 2] = static_cast<std::byte>(low | (high << 4));
   }
+}
+
+template <int32_t Bits>
+Result<void> quantize_all(const TensorView& rows, std::byte* code, BFloat16* scale) {
+  constexpr int64_t kGroup = quantization_group(Bits);
+  const int64_t K = rows.shape.back();
+  const int64_t num_rows = rows.num_elements() / K;
+  for (int64_t r = 0; r < num_rows; ++r) {
+    for (int64_t k = 0; k < K; k += kGroup) {
+      const int64_t count = std::min(kGroup, K - k);
+      Group<Bits> group = {};
+      load_floats(rows, r * K + k, count, group.data());
+      const float largest = extreme<Bits>(group);
+      if (!std::isfinite(largest)) {
+        return invalid("has a value that is not finite");
+      }
+      Group<Bits> integers = {};
+      *scale++ = quantize_group(group, largest, integers);
+      store_codes(integers, count, code);
+      code += count * Bits / 8;
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -137,27 +164,8 @@ Result<void> quantize_rows(const TensorView& rows, int32_t bits, std::span<std::
   if (Result<void> checked = check_quantizable(rows, bits); !checked) {
     return checked;
   }
-  const int64_t K = rows.shape.back();
-  const int64_t group_size = quantization_group(bits);
-  const int64_t num_rows = rows.num_elements() / K;
-  std::byte* code = codes.data();
-  BFloat16* scale = scales.data();
-  for (int64_t r = 0; r < num_rows; ++r) {
-    for (int64_t k = 0; k < K; k += group_size) {
-      const int64_t count = std::min(group_size, K - k);
-      Group group = {};
-      load_floats(rows, r * K + k, count, group.data());
-      const float largest = extreme(group);
-      if (!std::isfinite(largest)) {
-        return invalid("has a value that is not finite");
-      }
-      Group integers = {};
-      *scale++ = (bits == 8 ? quantize_group_8 : quantize_group_4)(group, largest, integers);
-      store_codes(integers, count, bits, code);
-      code += count * bits / 8;
-    }
-  }
-  return {};
+  return bits == 8 ? quantize_all<8>(rows, codes.data(), scales.data())
+                   : quantize_all<4>(rows, codes.data(), scales.data());
 }
 
 Result<QuantizedTensor> QuantizedTensor::make(const TensorView& view, int32_t bits,

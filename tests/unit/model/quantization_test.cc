@@ -176,6 +176,19 @@ TEST_P(QuantizedCheckpoint, LoadsToWhatQuantisingAtLoadGives) {
   }
 }
 
+// A head that is stored although it is tied has to be the table, quantised or not.
+TEST_P(QuantizedCheckpoint, ChecksATiedHeadBeforeQuantisingIt) {
+  const TempDirectory directory("tied_" + name());
+  const json::Object config = with_tied_head(test::moe_config());
+  OwnedTensors tensors = test::random_weights(config);
+  tensors["lm_head.weight"] = tensors.at("model.embed_tokens.weight");
+  test::write_checkpoint(directory.path(), config, tensors);
+  EXPECT_EQ(Loaded(directory.path(), name()).error, "");
+  tensors["lm_head.weight"].bytes[0] ^= std::byte{1};
+  test::write_checkpoint(directory.path(), config, tensors);
+  EXPECT_THAT(Loaded(directory.path(), name()).error, HasSubstr("differs from the embeddings"));
+}
+
 TEST_P(QuantizedCheckpoint, RefusesASecondTimeAndAnotherType) {
   const TempDirectory directory("requantized_" + name());
   const auto source_path = directory.path() / "source";
