@@ -130,6 +130,8 @@ void check_values_of(CudaContext& context) {
   one("mixed batch", {2, 6, kMixed}, Inputs::kTypical, kTypicalBound, 5e-3);
   one("many streams", {16, 48, std::vector<Sequence>(6, {0, 256, false})}, Inputs::kTypical,
       kTypicalBound, 5e-3);
+  one("long, solved beside the carried state", {2, 6, {{0, 2500, false}}}, Inputs::kTypical,
+      kTypicalBound, 5e-3);
   one("decode", {16, 48, decode}, Inputs::kTypical, kTypicalBound, 1e-5);
 }
 

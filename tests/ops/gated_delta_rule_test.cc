@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
-#include <span>
 
 #include "conformance.h"
 #include "delta_rule_golden.h"
+#include "ops/reference/delta_rule.h"
 #include "ops/reference/reference_backend.h"
 
 namespace deltaserve {
@@ -110,6 +111,37 @@ void append(std::vector<float>& to, const std::vector<float>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
+// One sequence with A = 1 and no bias: [rows, width] and b | a.
+std::vector<float> run_projections(Backend& backend, const Heads& heads,
+                                   const std::vector<float>& qkv, const std::vector<float>& gates,
+                                   const SequenceRows& sequence) {
+  const DType x = backend.compute_dtype();
+  const DeviceTensor in(backend, x, qkv);
+  const DeviceTensor b(backend, x, gates);
+  const DeviceTensor zeros(backend, DType::kF32, static_cast<size_t>(heads.Hv));
+  const int64_t bytes =
+      backend.recurrent_state_bytes({.num_v_heads = heads.Hv, .dk = heads.dk, .dv = heads.dv});
+  const DeviceTensor state(backend, DType::kF32, static_cast<size_t>(bytes) / sizeof(float));
+  const DeviceTensor out(backend, x, static_cast<size_t>(sequence.rows * heads.out_width()));
+  const DeviceBatch batch(backend, {sequence});
+  backend.gated_delta_rule({.batch = batch.view(),
+                            .num_k_heads = heads.Hk,
+                            .num_v_heads = heads.Hv,
+                            .dk = heads.dk,
+                            .dv = heads.dv,
+                            .qkv = in.data(),
+                            .qkv_stride = heads.width(),
+                            .b = b.data(),
+                            .a = static_cast<char*>(b.data()) + heads.Hv * dtype_size(x),
+                            .ba_stride = int64_t{2} * heads.Hv,
+                            .A_log = zeros.floats(),
+                            .dt_bias = zeros.floats(),
+                            .state = state.floats(),
+                            .out = out.data(),
+                            .out_stride = heads.out_width()});
+  return out.values();
+}
+
 class GatedDeltaRule : public testing::TestWithParam<BackendCase> {
  protected:
   void SetUp() override {
@@ -182,6 +214,86 @@ TEST_P(GatedDeltaRule, NanStaysInItsSequence) {
         layer.run({rows_of(1, 70, 1, true), rows_of(2, 40, 1, true), rows_of(0, 30, 1, true)});
     for (size_t i = 0; i < decoded.size(); ++i) {
       ASSERT_EQ(std::isnan(decoded[i]), i / row == 1) << "row " << i / row << ", " << i % row;
+    }
+  }
+}
+
+// The recorded inputs in four decay regimes, from a zero state. Gates go in as projections that
+// give them back (A = 1, no bias) and are rounded to X, so the definition is run on what X holds.
+std::vector<float> rounded_projections(DType x, const std::vector<float>& gates,
+                                       const std::function<double(double)>& inverse) {
+  std::vector<float> out;
+  for (const float gate : gates) {
+    const auto value = static_cast<float>(inverse(gate));
+    out.push_back(x == DType::kF32 ? value : to_float(to_bfloat16(value)));
+  }
+  return out;
+}
+
+struct GoldenBounds {
+  const char* decay;
+  double bf16;
+};
+
+TEST_P(GatedDeltaRule, RecordedInputsMatchTheDefinition) {
+  const DType x = GetParam().x_dtype;
+  for (const GoldenBounds& bounds :
+       {GoldenBounds{"mild", 3e-3}, {"typical", 3e-3}, {"extreme", 5e-3}, {"none", 5e-3}}) {
+    const DeltaRuleGoldenCase golden = load_delta_rule_golden(bounds.decay);
+    const auto T = static_cast<size_t>(golden.tokens);
+    const auto Hv = static_cast<size_t>(golden.num_v_heads);
+    const auto dk = static_cast<size_t>(golden.dk);
+    const auto values = Hv * static_cast<size_t>(golden.dv);
+    const auto a = rounded_projections(x, golden.g, [](double g) {
+      return g < -20 ? -g : std::log(std::expm1(-std::min(g, -1e-30)));
+    });
+    const auto b = rounded_projections(x, golden.beta,
+                                       [](double beta) { return std::log(beta / (1.0 - beta)); });
+    std::vector<float> qkv;
+    std::vector<float> gates;
+    std::vector<float> g;
+    std::vector<float> beta;
+    for (size_t t = 0; t < T; ++t) {
+      const auto row = [&](const std::vector<float>& from, size_t width) {
+        qkv.insert(qkv.end(), from.begin() + static_cast<int64_t>(t * width),
+                   from.begin() + static_cast<int64_t>((t + 1) * width));
+      };
+      row(golden.q, dk);
+      row(golden.k, dk);
+      row(golden.v, values);
+      for (size_t h = 0; h < Hv; ++h) gates.push_back(b[t * Hv + h]);
+      for (size_t h = 0; h < Hv; ++h) gates.push_back(a[t * Hv + h]);
+    }
+    for (size_t i = 0; i < a.size(); ++i) {
+      const double softplus = a[i] > 20.0F ? a[i] : std::log1p(std::exp(double{a[i]}));
+      g.push_back(static_cast<float>(-softplus));
+      beta.push_back(static_cast<float>(1.0 / (1.0 + std::exp(-double{b[i]}))));
+    }
+    std::vector<float> expected(golden.output.size());
+    for (int64_t h = 0; h < golden.num_v_heads; ++h) {
+      std::vector<float> state(dk * static_cast<size_t>(golden.dv));
+      reference::delta_rule({.tokens = golden.tokens,
+                             .dk = golden.dk,
+                             .dv = golden.dv,
+                             .q = golden.q.data(),
+                             .k = golden.k.data(),
+                             .qk_stride = golden.dk,
+                             .v = golden.v.data() + h * golden.dv,
+                             .v_stride = golden.num_v_heads * golden.dv,
+                             .g = g.data() + h,
+                             .beta = beta.data() + h,
+                             .gate_stride = golden.num_v_heads,
+                             .state = state.data(),
+                             .out = expected.data() + h * golden.dv,
+                             .out_stride = golden.num_v_heads * golden.dv});
+    }
+    for (const bool recurrent : {false, true}) {
+      const Heads heads{1, static_cast<int32_t>(Hv), static_cast<int32_t>(dk),
+                        static_cast<int32_t>(golden.dv)};
+      const auto out = run_projections(*backend_, heads, qkv, gates,
+                                       rows_of(0, 0, static_cast<int32_t>(T), recurrent));
+      EXPECT_LT(relative_rms_error(out, expected), x == DType::kF32 ? 1e-5 : bounds.bf16)
+          << bounds.decay << (recurrent ? " by token" : " in chunks");
     }
   }
 }
