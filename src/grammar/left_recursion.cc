@@ -8,9 +8,17 @@
 
 namespace deltaserve {
 
+namespace {
+
+// Bodies that are put into each other may double with every rule.
+constexpr size_t kMaxSplits = 50'000;
+
+}  // namespace
+
 struct ExprPool::LeftSplit {
   std::vector<ExprId> tails;
   std::vector<ExprId> others;
+  size_t* num_splits;
 };
 
 std::vector<uint8_t> ExprPool::rules_in_circles() const {
@@ -35,9 +43,10 @@ std::vector<uint8_t> ExprPool::rules_in_circles() const {
 
 bool ExprPool::remove_left_recursion() {
   const std::vector<uint8_t> circles = rules_in_circles();
+  size_t num_splits = 0;
   for (uint32_t rule = 0; rule < rules_.size(); ++rule) {
     if (circles[rule] == 0) continue;
-    LeftSplit split;
+    LeftSplit split{.tails = {}, .others = {}, .num_splits = &num_splits};
     if (!split_left(rules_[rule].body, rule, circles, split)) return false;
     rules_[rule].body = alt(split.others);
     if (!split.tails.empty()) {
@@ -52,6 +61,9 @@ bool ExprPool::remove_left_recursion() {
 // False where the call may stand behind a part that can be empty.
 bool ExprPool::split_left(ExprId a, uint32_t rule, const std::vector<uint8_t>& circles,
                           LeftSplit& out) {
+  if (++*out.num_splits > kMaxSplits) {
+    throw GrammarTooComplex("the left recursion of the grammar goes too many ways");
+  }
   const Node node = nodes_[a];
   switch (node.kind) {
     case Kind::kAlt: {
@@ -80,7 +92,7 @@ bool ExprPool::split_left(ExprId a, uint32_t rule, const std::vector<uint8_t>& c
         out.tails.push_back(node.b);
         return !nodes_[node.a].nullable || !begins_with(node.b, rule, circles);
       }
-      LeftSplit head;
+      LeftSplit head{.tails = {}, .others = {}, .num_splits = out.num_splits};
       if (!split_left(node.a, rule, circles, head)) return false;
       for (const ExprId tail : head.tails) out.tails.push_back(concat(tail, node.b));
       for (const ExprId other : head.others) out.others.push_back(concat(other, node.b));

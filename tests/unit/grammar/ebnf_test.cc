@@ -59,6 +59,14 @@ TEST(GrammarEbnf, LeftRecursion) {
   for (int i = 0; i < 3000; ++i) long_sum += "+a";
   EXPECT_TRUE(accepts(sums, long_sum));
   EXPECT_TRUE(accepts(EbnfSpec{"root ::= root | \"a\""}, "a"));
+  std::string doubling;
+  for (int i = 0; i < 40; ++i) {
+    doubling +=
+        fmt::format("r{} ::= r{} \"x\" | r{} \"y\" | \"z\"\n", i, (i + 1) % 40, (i + 1) % 40);
+  }
+  ExprPool pool;
+  EXPECT_THROW(std::ignore = pool.close(compile_spec(pool, EbnfSpec{doubling}).value()),
+               GrammarTooComplex);
 }
 
 TEST(GrammarEbnf, LarkDirectives) {
