@@ -2,6 +2,8 @@
 forces holds whatever the model would have said, so most prompts here have nothing to do with it."""
 
 import json
+import os
+import random
 
 import jsonschema
 import pytest
@@ -187,9 +189,12 @@ def test_structured_outputs(target, switch, rule, valid, thinking):
     assert is_free_of_tags(answer)
 
 
+# 1,000 take minutes and are run by hand: see docs/performance.md.
+RANDOM_SCHEMAS = int(os.environ.get("DELTASERVE_RANDOM_SCHEMAS", "60"))
+
+
 def test_random_schemas_give_valid_documents(target, off):
-    """Every answer that ends by itself is valid; a tenth of what `bench` runs."""
-    import random
+    """Every answer is valid if it ends by itself; else it has come to max_tokens."""
     g = random.Random(4)
 
     def make(depth):
@@ -211,7 +216,7 @@ def test_random_schemas_give_valid_documents(target, off):
         return {"type": kind}
 
     finished = 0
-    for seed in range(60):
+    for seed in range(RANDOM_SCHEMAS):
         value = make(0)
         answer = target.chat("hi", response_format=schema(value), temperature=1, seed=seed,
                              max_tokens=150, **off).check()
@@ -219,4 +224,5 @@ def test_random_schemas_give_valid_documents(target, off):
         if answer.finish() == "stop":
             finished += 1
             jsonschema.validate(json.loads(answer.text()), value)
-    assert finished >= 40
+    print(f"{RANDOM_SCHEMAS} schemas: {finished} valid documents, {RANDOM_SCHEMAS - finished} cut at max_tokens")
+    assert finished * 3 >= RANDOM_SCHEMAS * 2
