@@ -6,6 +6,7 @@
 
 #include "api/messages.h"
 #include "api/thinking_switch.h"
+#include "api/tool_result_ids.h"
 
 namespace deltaserve {
 namespace {
@@ -16,6 +17,7 @@ struct TemplateInput {
   ToolFields tools;
   std::optional<int64_t> thinking_budget;
   bool continue_final_message = false;
+  std::optional<Error> orphan;  // see find_orphan_result
 };
 
 json::Object read_template_kwargs(FieldReader& fields) {
@@ -29,7 +31,11 @@ json::Object read_template_kwargs(FieldReader& fields) {
                     fmt::format("'chat_template_kwargs' must not set '{}'.", reserved));
     }
   }
-  return *kwargs;
+  json::Object variables = *kwargs;
+  if (Result<void> read = normalize_switches(variables, "chat_template_kwargs"); !read) {
+    fields.fail(std::move(read.error()));
+  }
+  return variables;
 }
 
 // Whether the last message is to be continued, and the generation prompt that goes with it.
@@ -85,6 +91,10 @@ Result<TemplateInput> read_template_input(const ServingContext& context, FieldRe
     return std::unexpected(std::move(normalized.error()));
   }
   input.messages = *std::move(normalized);
+  input.orphan = find_orphan_result(*messages);
+  if (input.orphan && context.chat.strict_tool_call_ids) {
+    return std::unexpected(*std::move(input.orphan));
+  }
   if (input.continue_final_message && input.messages.back().at("role") != "assistant") {
     return invalid("'continue_final_message' needs an assistant message at the end.", "messages");
   }
@@ -219,6 +229,7 @@ Result<ChatPrompt> build_chat_prompt(const ServingContext& context, FieldReader&
   prompt.output = *std::move(output);
   prompt.tools = std::move(input->tools);
   prompt.thinking_budget = input->thinking_budget;
+  prompt.remark = input->orphan ? std::move(input->orphan->message) : std::string();
   prompt.token_ids = encode(context, *rendered);
   if (prompt.token_ids.empty()) {
     return invalid("The chat template made an empty prompt of these messages.", "messages");

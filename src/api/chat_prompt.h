@@ -20,6 +20,7 @@ struct ChatPrompt {
   OutputOptions output;        // how the answer to this prompt is to be read
   ToolFields tools;
   std::optional<int64_t> thinking_budget;
+  std::string remark;  // what the log should say of the messages, "" for nothing
 };
 
 // Reads messages, tools, tool_choice, parallel_tool_calls, chat_template_kwargs, the thinking

@@ -92,6 +92,7 @@ Result<GenerationJob> parse_chat_request(const ServingContext& context, const js
   }
   request.sampling.grammar = *std::move(grammar);
   apply_prompt(context, *prompt, request.sampling, job.options);
+  job.remark = std::move(prompt->remark);
   job.options.make_format = ChatResponse::make;
   job.options.id = make_request_id("chatcmpl-");
   job.options.created = unix_seconds();

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "api/thinking_switch.h"
+
 namespace deltaserve {
 namespace {
 
@@ -60,7 +62,11 @@ Result<json::Object> read_kwargs(const std::string& text) {
       return invalid(fmt::format("--{} must not set '{}'", kFlag, reserved), std::string(kFlag));
     }
   }
-  return value->get_object();
+  json::Object kwargs = value->get_object();
+  if (Result<void> read = normalize_switches(kwargs, "--default-chat-template-kwargs"); !read) {
+    return std::unexpected(std::move(read.error()));
+  }
+  return kwargs;
 }
 
 }  // namespace
@@ -83,6 +89,7 @@ Result<ChatSettings> read_chat_settings(const ChatFlags& flags) {
   settings.split_reasoning = (*reasoning)->split;
   settings.template_kwargs = *std::move(kwargs);
   settings.thinking_budget_message = flags.thinking_budget_message;
+  settings.strict_tool_call_ids = flags.strict_tool_call_ids;
   return settings;
 }
 

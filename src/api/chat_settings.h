@@ -17,6 +17,8 @@ struct ChatSettings {
   std::optional<ToolCallFormat> tool_calls;
   bool split_reasoning = true;   // else thoughts are left in the content, with their tags
   json::Object template_kwargs;  // a request's own come over these
+  // Tool results that answer no call of the conversation are refused, else logged.
+  bool strict_tool_call_ids = false;
   // What the model is made to say, as the last of its thought, when a thinking budget is spent.
   std::string thinking_budget_message = "\n";
 };
@@ -27,6 +29,7 @@ struct ChatFlags {
   std::string reasoning_parser = "auto";     // likewise
   std::string default_template_kwargs = "";  // a JSON object, "" for none
   std::string thinking_budget_message = "\n";
+  bool strict_tool_call_ids = false;
 };
 
 // Errors name the flag.

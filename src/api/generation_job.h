@@ -24,6 +24,7 @@ using ResponseFormatFactory = std::function<std::unique_ptr<ResponseFormat>(
 struct ResponseOptions {
   ResponseFormatFactory make_format;  // of the protocol that the request came by
   std::string id;                     // "chatcmpl-..." or "cmpl-...", the same in all chunks
+  std::string request_id;             // X-Request-Id
   std::string model;                  // the name that the client asked for
   int64_t created = 0;
   bool stream = false;
@@ -55,6 +56,7 @@ struct GenerationJob {
   ResponseOptions options;
   std::vector<PromptInfo> prompts;
   std::vector<Request> requests;  // one a prompt, each with options.n choices
+  std::string remark;             // for the log, "" for none
 };
 
 }  // namespace deltaserve

@@ -72,7 +72,36 @@ std::optional<bool> boolean_in(const json::Object& object, std::string_view key)
   return value != nullptr && value->is_bool() ? std::optional(value->get_bool()) : std::nullopt;
 }
 
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return out;
+}
+
 }  // namespace
+
+Result<void> normalize_switches(json::Object& variables, std::string_view path) {
+  for (const std::string_view key : {"enable_thinking", "thinking", "preserve_thinking"}) {
+    json::Value* const value = variables.if_contains(key);
+    if (value == nullptr || value->is_bool()) {
+      continue;
+    }
+    if (value->is_null()) {
+      variables.erase(key);
+      continue;
+    }
+    const std::string word = value->is_string() ? lower_case(value->get_string()) : "";
+    if (word != "true" && word != "false") {
+      return invalid(
+          fmt::format("'{}.{}' must be true or false, got {}.", path, key, json::serialize(*value)),
+          fmt::format("{}.{}", path, key));
+    }
+    *value = word == "true";
+  }
+  return {};
+}
 
 ThinkingFields read_thinking_fields(FieldReader& fields) {
   ThinkingFields out;

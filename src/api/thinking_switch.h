@@ -23,6 +23,11 @@ struct ThinkingFields {
 // budget. Errors stay in `fields`.
 ThinkingFields read_thinking_fields(FieldReader& fields);
 
+// The boolean switches among template variables (enable_thinking, thinking, preserve_thinking): the
+// strings "true" and "false", which a template would both take for true, become booleans, and null
+// is absent. Errors: any other value; `param` is under `path`.
+Result<void> normalize_switches(json::Object& variables, std::string_view path);
+
 // Sets enable_thinking and reasoning_effort in `variables`, which hold the server's defaults under
 // the request's own chat_template_kwargs (`kwargs`), if anything is said about them. The first that
 // is present decides on thinking: kwargs.enable_thinking, kwargs.thinking, fields.enabled, the

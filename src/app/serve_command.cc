@@ -31,6 +31,9 @@ void add_chat_options(CLI::App& command, ChatFlags& flags) {
                      "JSON object of template variables; those of a request come over them");
   command.add_option("--thinking-budget-message", flags.thinking_budget_message,
                      "What ends a thought whose budget is spent (default: a newline)");
+  command.add_flag("--strict-tool-call-ids", flags.strict_tool_call_ids,
+                   "Refuse tool results whose tool_call_id no earlier call has, instead of a line "
+                   "in the log");
 }
 
 std::vector<std::string> model_names(const ServeOptions& options) {

@@ -224,6 +224,9 @@ void HttpProtocol::on_prepared(Result<ApiService::Prepared> prepared) {
     respond(error(prepared.error()));
     return;
   }
+  if (!prepared->job.remark.empty() && core_->options.log_requests) {
+    log_remark(request_id_, prepared->job.remark);
+  }
   try {
     const std::string tenant = core_->authenticator.tenant(request_->header("authorization"),
                                                            request_->header("x-api-key"));

@@ -73,6 +73,10 @@ void log_generation(const GenerationRecord& record) {
   spdlog::info("{}", generation_line(record));
 }
 
+void log_remark(std::string_view request_id, std::string_view what) {
+  spdlog::warn("request id={} remark=\"{}\"", request_id, printable(what));
+}
+
 void log_refusal(std::string_view request_id, std::string_view method, std::string_view path,
                  int status, std::string_view what) {
   const auto level = status >= 500 ? spdlog::level::err : spdlog::level::warn;

@@ -14,6 +14,9 @@ namespace deltaserve {
 std::string generation_line(const GenerationRecord& record);
 void log_generation(const GenerationRecord& record);
 
+// Something about a request that is served all the same.
+void log_remark(std::string_view request_id, std::string_view what);
+
 // Level error from status 500, warning below. `what` says what is wrong.
 void log_refusal(std::string_view request_id, std::string_view method, std::string_view path,
                  int status, std::string_view what);

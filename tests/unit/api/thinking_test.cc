@@ -62,6 +62,29 @@ TEST_F(ThinkingTest, EverySwitchWorksBothWays) {
   }
 }
 
+TEST_F(ThinkingTest, SwitchesOfTheTemplateMayBeWords) {
+  for (const char* key : {"enable_thinking", "thinking"}) {
+    const auto kwargs = [key](const char* value) {
+      return R"("chat_template_kwargs":{")" + std::string(key) + "\":" + value + "}";
+    };
+    EXPECT_FALSE(thinks(kwargs(R"("false")"))) << key;
+    EXPECT_FALSE(thinks(kwargs(R"("False")"))) << key;
+    EXPECT_TRUE(thinks(kwargs(R"("true")"))) << key;
+    EXPECT_TRUE(thinks(kwargs("null"))) << key;
+    for (const char* odd : {R"("no")", R"("")", "0", "[]", "{}"}) {
+      const Error error = chat_error(chat(kwargs(odd)));
+      EXPECT_EQ(error.param, "chat_template_kwargs." + std::string(key)) << odd;
+    }
+  }
+  ChatFlags flags;
+  flags.default_template_kwargs = R"({"enable_thinking":"false"})";
+  const auto settings = read_chat_settings(flags);
+  ASSERT_TRUE(settings);
+  EXPECT_EQ(settings->template_kwargs.at("enable_thinking"), false);
+  flags.default_template_kwargs = R"({"enable_thinking":"off"})";
+  EXPECT_FALSE(read_chat_settings(flags));
+}
+
 TEST_F(ThinkingTest, TheMoreExplicitSwitchWins) {
   EXPECT_TRUE(thinks(R"("chat_template_kwargs":{"enable_thinking":true,"thinking":false},
                         "enable_thinking":false)"));
