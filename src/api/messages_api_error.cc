@@ -28,12 +28,14 @@ std::string_view error_type(ErrorCode code) {
   return "api_error";
 }
 
-std::string error_body(const Error& error) {
+std::string error_body(const Error& error, std::string_view request_id) {
   std::string out = R"({"type":"error","error":{"type":")";
   out += error_type(error.code);
   out += R"(","message":)";
   json::append_quoted(error.message, out);
-  out += "}}";
+  out += "},\"request_id\":";
+  json::append_quoted(request_id, out);
+  out += "}";
   return out;
 }
 

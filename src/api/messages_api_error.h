@@ -1,4 +1,5 @@
-// Errors as Anthropic's clients expect them: {"type":"error","error":{"type","message"}}.
+// Errors as Anthropic's clients expect them:
+// {"type":"error","error":{"type","message"},"request_id"}.
 #pragma once
 
 #include <string>
@@ -12,6 +13,6 @@ namespace deltaserve::messages_api {
 std::string_view error_type(ErrorCode code);
 
 // The field that an error is about is named in its message alone.
-std::string error_body(const Error& error);
+std::string error_body(const Error& error, std::string_view request_id);
 
 }  // namespace deltaserve::messages_api

@@ -252,7 +252,7 @@ void MessagesResponse::end_stream(const Usage& /*usage*/, std::string& out) {
 
 void MessagesResponse::append_error(const Error& error, std::string& out) {
   out += "event: error\ndata: ";
-  out += messages_api::error_body(error);
+  out += messages_api::error_body(error, options_->request_id);
   out += "\n\n";
 }
 
@@ -279,7 +279,7 @@ std::string MessagesResponse::body(const std::vector<CollectedChoice>& choices,
 }
 
 std::string MessagesResponse::error_body(const Error& error) const {
-  return messages_api::error_body(error);
+  return messages_api::error_body(error, options_->request_id);
 }
 
 }  // namespace deltaserve::messages_api

@@ -13,6 +13,11 @@ namespace {
 
 constexpr std::chrono::steady_clock::time_point kNever{};
 
+ResponseOptions with_request_id(ResponseOptions options, const std::string& request_id) {
+  options.request_id = request_id;
+  return options;
+}
+
 double seconds_between(std::chrono::steady_clock::time_point begin,
                        std::chrono::steady_clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
@@ -35,7 +40,8 @@ GenerationExchange::GenerationExchange(ServerCore& core, ResponseChannel& channe
       origin_(std::move(origin)),
       context_(prepared.context),
       requests_(std::move(prepared.job.requests)),
-      session_(context_, std::move(prepared.job.options), std::move(prepared.job.prompts)),
+      session_(context_, with_request_id(std::move(prepared.job.options), origin_.request_id),
+               std::move(prepared.job.prompts)),
       last_output_(requests_.size()) {}
 
 void GenerationExchange::start() {

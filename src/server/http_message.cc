@@ -23,8 +23,9 @@ HttpResponse json_response(std::string body) {
   return response;
 }
 
-HttpResponse error_response(const Error& error, ErrorWriter writer) {
-  HttpResponse response = json_response(writer != nullptr ? writer(error) : error_body(error));
+HttpResponse error_response(const Error& error, ErrorWriter writer, std::string_view request_id) {
+  HttpResponse response =
+      json_response(writer != nullptr ? writer(error, request_id) : error_body(error));
   response.status = http_status(error.code);
   response.error_message = error.message;
   if (error.code == ErrorCode::kTooManyRequests || error.code == ErrorCode::kUnavailable) {

@@ -33,13 +33,14 @@ struct HttpResponse {
 };
 
 // Writes the JSON body of an error; protocols differ in it.
-using ErrorWriter = std::string (*)(const Error& error);
+using ErrorWriter = std::string (*)(const Error& error, std::string_view request_id);
 
 HttpResponse json_response(std::string body);
 
 // The error under the status of its code, with Retry-After and WWW-Authenticate where the status
 // asks for them; OpenAI's body unless another writer is given.
-HttpResponse error_response(const Error& error, ErrorWriter writer = nullptr);
+HttpResponse error_response(const Error& error, ErrorWriter writer = nullptr,
+                            std::string_view request_id = {});
 
 // The path of a request target: origin or absolute form, without query, percent-decoded.
 std::string path_of_target(std::string_view target);

@@ -16,7 +16,7 @@ void HttpProtocol::count_response(int status) {
 
 HttpResponse HttpProtocol::error(const Error& error) const {
   const std::string& path = request_ ? request_->path : reader_.request().path;
-  return error_response(error, core_->router.error_writer(path));
+  return error_response(error, core_->router.error_writer(path), request_id_);
 }
 
 HttpResponse HttpProtocol::reader_error(int status, const std::string& message) const {

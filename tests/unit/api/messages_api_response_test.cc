@@ -272,6 +272,7 @@ TEST(MessagesApiResponse, AnOmittedThoughtIsInItsSignature) {
 
 TEST(MessagesApiResponse, ErrorsHaveAnthropicsShape) {
   const ResponseOptions options;
+  options.request_id = "req_1";
   MessagesResponse response(options, false);
   const std::pair<ErrorCode, const char*> types[] = {
       {ErrorCode::kInvalidArgument, "invalid_request_error"},
@@ -285,15 +286,15 @@ TEST(MessagesApiResponse, ErrorsHaveAnthropicsShape) {
       {ErrorCode::kUnavailable, "overloaded_error"},
   };
   for (const auto& [code, type] : types) {
-    EXPECT_EQ(
-        response.error_body({code, "no \"x\"", "p", "c"}),
-        std::string(R"({"type":"error","error":{"type":")") + type + R"(","message":"no \"x\""}})");
+    EXPECT_EQ(response.error_body({code, "no \"x\"", "p", "c"}),
+              std::string(R"({"type":"error","error":{"type":")") + type +
+                  R"(","message":"no \"x\""},"request_id":"req_1"})");
   }
   std::string out;
   response.append_error({ErrorCode::kInternal, "broken", "", ""}, out);
   EXPECT_EQ(out,
             "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\","
-            "\"message\":\"broken\"}}\n\n");
+            "\"message\":\"broken\"},\"request_id\":\"req_1\"}\n\n");
 }
 
 }  // namespace

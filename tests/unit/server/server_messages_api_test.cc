@@ -28,6 +28,7 @@ class ServerMessagesApiTest : public ServerTest {
       return "";
     }
     EXPECT_FALSE(error->at("error").at("message").get_string().empty());
+    EXPECT_EQ(std::string(error->at("request_id").get_string()), response.headers.at("request-id"));
     return std::string(error->at("error").at("type").get_string());
   }
 };
@@ -104,7 +105,7 @@ TEST_F(ServerMessagesApiTest, AnErrorInsideAStreamIsAnEvent) {
   EXPECT_FALSE(client.read_until(": keep-alive").empty());
   engine_->fail_with(Error{ErrorCode::kInternal, "broken", "", ""});
   engine_->hold(false);
-  const std::string rest = client.read_until("broken");
+  const std::string rest = client.read_until("\"broken\"},\"request_id\":\"");
   EXPECT_NE(rest.find("event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\""),
             std::string::npos)
       << rest;
