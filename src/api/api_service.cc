@@ -52,7 +52,7 @@ Result<void> ApiService::health() const {
     return std::unexpected(ready.error());
   }
   if (!(*ready)->engine->healthy()) {
-    return fail(ErrorCode::kUnavailable, "The engine has stopped.");
+    return fail(ErrorCode::kUnavailable, "The engine has failed: " + (*ready)->engine->failure());
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <new>
 #include <stdexcept>
+#include <thread>
 
 #include "engine/threaded_engine.h"
 #include "server_fixture.h"
@@ -19,6 +20,7 @@ struct Faults {
   enum Kind : uint8_t { kNone, kException, kOutOfMemory, kForeign, kNonFinite };
   std::atomic<Kind> kind = kNone;
   std::atomic<int> steps_before = 0;  // of the runner, until it fails
+  std::atomic<bool> held = false;     // steps do not end
 };
 
 class FaultyRunner : public ModelRunner {
@@ -27,6 +29,9 @@ class FaultyRunner : public ModelRunner {
 
   void run(const Batch& /*batch*/, std::span<const SamplingRow> rows,
            std::span<SampledToken> sampled) override {
+    while (faults_->held) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     const bool failing = faults_->kind != Faults::kNone && faults_->steps_before-- <= 0;
     for (size_t i = 0; i < rows.size(); ++i) {
       sampled[i].token = kWord;
@@ -58,6 +63,7 @@ class FaultyRunner : public ModelRunner {
 class ServerEngineTest : public ServerTest {
  protected:
   ~ServerEngineTest() override {
+    faults_.held = false;
     if (server_) {
       server_->stop(0.0);
     }
@@ -66,8 +72,15 @@ class ServerEngineTest : public ServerTest {
     }
   }
 
-  void start_real() {
+  void start_real(int64_t max_queue_len = 64) {
     start(false);
+    real_engine_ = std::make_unique<ThreadedEngine>(engine_options(max_queue_len),
+                                                    std::make_unique<FaultyRunner>(faults_));
+    real_engine_->start(server_->output_sink());
+    set_ready_with(*real_engine_, 1024);
+  }
+
+  static ThreadedEngineOptions engine_options(int64_t max_queue_len) {
     ThreadedEngineOptions options;
     options.core.num_blocks = 64;
     options.core.num_state_slots = 8;
@@ -75,11 +88,8 @@ class ServerEngineTest : public ServerTest {
     options.core.scheduler.max_num_seqs = 8;
     options.core.scheduler.max_num_batched_tokens = 256;
     options.limits = {.max_model_len = 1024, .vocab_size = kVocab, .max_choices = 64};
-    options.max_queue_len = 64;
-    real_engine_ =
-        std::make_unique<ThreadedEngine>(options, std::make_unique<FaultyRunner>(faults_));
-    real_engine_->start(server_->output_sink());
-    set_ready_with(*real_engine_, 1024);
+    options.max_queue_len = max_queue_len;
+    return options;
   }
 
   void expect_served() const {
@@ -134,6 +144,52 @@ TEST_F(ServerEngineTest, AStreamThatFailsLaterEndsWithAnError) {
   EXPECT_NE(response.body.find("data: {\"error\":{"), std::string::npos);
   EXPECT_TRUE(response.body.ends_with("data: [DONE]\n\n"));
   expect_served();
+}
+
+TEST_F(ServerEngineTest, AFullQueueIsA429WithRetryAfter) {
+  start_real(2);
+  faults_.held = true;
+  RawClient first(server_->port());
+  RawClient second(server_->port());
+  for (RawClient* client : {&first, &second}) {
+    client->send(http_request("POST", "/v1/chat/completions", chat_body(R"("max_tokens":3)")));
+  }
+  for (int i = 0; i < 5000 && real_engine_->stats().num_waiting < 2; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  for (const char* fields : {R"("max_tokens":3)", R"("max_tokens":3,"stream":true)"}) {
+    const RawResponse refused = chat(fields);
+    EXPECT_EQ(refused.status, 429) << refused.body;
+    EXPECT_EQ(refused.headers.at("retry-after"), "1");
+    EXPECT_EQ(refused.headers.at("content-type"), "application/json");
+    EXPECT_NE(refused.body.find(R"("type":"rate_limit_error")"), std::string::npos);
+  }
+  const std::string waiting = "vllm:num_requests_waiting{engine=\"0\",model_name=\"tiny\"} 2";
+  EXPECT_NE(request("GET", "/metrics").body.find(waiting), std::string::npos);
+  faults_.held = false;
+  EXPECT_EQ(first.read_response().status, 200);
+  EXPECT_EQ(second.read_response().status, 200);
+  expect_served();
+}
+
+TEST_F(ServerEngineTest, ADeadEngineSaysSoAtHealth) {
+  start(false);
+  ThreadedEngineOptions options = engine_options(64);
+  real_engine_ = std::make_unique<ThreadedEngine>(options, std::make_unique<FaultyRunner>(faults_));
+  real_engine_->start([](std::vector<RequestOutput>&&) { throw std::runtime_error("no sink"); });
+  set_ready_with(*real_engine_, 1024);
+  EXPECT_EQ(request("GET", "/health").status, 200);
+  Request request_of_it;
+  request_of_it.prompt_token_ids = {kWord};
+  request_of_it.sampling.max_tokens = 2;
+  ASSERT_TRUE(real_engine_->submit(request_of_it));
+  for (int i = 0; i < 5000 && real_engine_->healthy(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const RawResponse health = request("GET", "/health");
+  EXPECT_EQ(health.status, 503);
+  EXPECT_NE(health.body.find("no sink"), std::string::npos) << health.body;
+  EXPECT_EQ(chat().status, 503);
 }
 
 TEST_F(ServerEngineTest, ConnectionsOutliveTheFailures) {
