@@ -13,7 +13,6 @@
 #include "backends/cuda/step_graphs.h"
 #include "backends/cuda/vision_ops.h"
 #include "backends/cuda/weight_upload.h"
-#include "base/check.h"
 
 namespace deltaserve {
 namespace {
@@ -85,30 +84,24 @@ class CudaBackend final : public Backend {
     graphs_.run(key, launch);
   }
 
-  void embed(const EmbedArgs& args) override { run(launch_embed, "embed", args); }
-  void linear(const LinearArgs& args) override { run(launch_linear, "linear", args); }
-  void gate_up_silu(const GateUpSiluArgs& args) override {
-    run(launch_gate_up_silu, "gate_up_silu", args);
-  }
-  void add_rms_norm(const AddRmsNormArgs& args) override {
-    run(launch_add_rms_norm, "add_rms_norm", args);
-  }
-  void qk_norm_rope(const QkNormRopeArgs& args) override {
-    run(launch_qk_norm_rope, "qk_norm_rope", args);
-  }
-  void write_kv(const WriteKvArgs& args) override { run(launch_write_kv, "write_kv", args); }
-  void attention(const AttentionArgs& args) override { run(launch_attention, "attention", args); }
+  void embed(const EmbedArgs& args) override { launch_embed(context_, args); }
+  void linear(const LinearArgs& args) override { launch_linear(context_, args); }
+  void gate_up_silu(const GateUpSiluArgs& args) override { launch_gate_up_silu(context_, args); }
+  void add_rms_norm(const AddRmsNormArgs& args) override { launch_add_rms_norm(context_, args); }
+  void qk_norm_rope(const QkNormRopeArgs& args) override { launch_qk_norm_rope(context_, args); }
+  void write_kv(const WriteKvArgs& args) override { launch_write_kv(context_, args); }
+  void attention(const AttentionArgs& args) override { launch_attention(context_, args); }
   void causal_conv1d(const CausalConv1dArgs& args) override {
-    run(launch_causal_conv1d, "causal_conv1d", args);
+    launch_causal_conv1d(context_, args);
   }
   void gated_delta_rule(const GatedDeltaRuleArgs& args) override {
-    run(launch_gated_delta_rule, "gated_delta_rule", args);
+    launch_gated_delta_rule(context_, args);
   }
   void gated_rms_norm(const GatedRmsNormArgs& args) override {
-    run(launch_gated_rms_norm, "gated_rms_norm", args);
+    launch_gated_rms_norm(context_, args);
   }
-  void moe_topk(const MoeTopkArgs& args) override { run(launch_moe_topk, "moe_topk", args); }
-  void moe(const MoeArgs& args) override { run(launch_moe, "moe", args); }
+  void moe_topk(const MoeTopkArgs& args) override { launch_moe_topk(context_, args); }
+  void moe(const MoeArgs& args) override { launch_moe(context_, args); }
   void linear_bias(const LinearBiasArgs& args) override { launch_linear_bias(context_, args); }
   void add_layer_norm(const AddLayerNormArgs& args) override {
     launch_add_layer_norm(context_, args);
@@ -123,12 +116,6 @@ class CudaBackend final : public Backend {
   void sample(const SampleArgs& args) override { sampler_.sample(args); }
 
  private:
-  template <typename Args>
-  void run(void (*op)(CudaContext&, const Args&), const char* name, const Args& args) {
-    DS_CHECK(op != nullptr, std::string(name) + " is not part of this build");
-    op(context_, args);
-  }
-
   CudaContext context_;
   PinnedRing ring_;
   WeightUploader uploader_;

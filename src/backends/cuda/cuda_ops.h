@@ -6,31 +6,26 @@
 #include "backends/cuda/cuda_context.h"
 #include "ops/args.h"
 
-// An op whose file is not there yet has a null address, and the backend refuses to be made.
-#define DELTASERVE_CUDA_OP __attribute__((weak))
-
 namespace deltaserve {
 
-DELTASERVE_CUDA_OP void launch_embed(CudaContext& context, const EmbedArgs& args);
-DELTASERVE_CUDA_OP void launch_linear(CudaContext& context, const LinearArgs& args);
-DELTASERVE_CUDA_OP void launch_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args);
-DELTASERVE_CUDA_OP void launch_add_rms_norm(CudaContext& context, const AddRmsNormArgs& args);
-DELTASERVE_CUDA_OP void launch_qk_norm_rope(CudaContext& context, const QkNormRopeArgs& args);
-DELTASERVE_CUDA_OP void launch_write_kv(CudaContext& context, const WriteKvArgs& args);
-DELTASERVE_CUDA_OP void launch_attention(CudaContext& context, const AttentionArgs& args);
-DELTASERVE_CUDA_OP void launch_causal_conv1d(CudaContext& context, const CausalConv1dArgs& args);
-DELTASERVE_CUDA_OP void launch_gated_delta_rule(CudaContext& context,
-                                                const GatedDeltaRuleArgs& args);
-DELTASERVE_CUDA_OP void launch_gated_rms_norm(CudaContext& context, const GatedRmsNormArgs& args);
-DELTASERVE_CUDA_OP void launch_moe_topk(CudaContext& context, const MoeTopkArgs& args);
-DELTASERVE_CUDA_OP void launch_moe(CudaContext& context, const MoeArgs& args);
+void launch_embed(CudaContext& context, const EmbedArgs& args);
+void launch_linear(CudaContext& context, const LinearArgs& args);
+void launch_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args);
+void launch_add_rms_norm(CudaContext& context, const AddRmsNormArgs& args);
+void launch_qk_norm_rope(CudaContext& context, const QkNormRopeArgs& args);
+void launch_write_kv(CudaContext& context, const WriteKvArgs& args);
+void launch_attention(CudaContext& context, const AttentionArgs& args);
+void launch_causal_conv1d(CudaContext& context, const CausalConv1dArgs& args);
+void launch_gated_delta_rule(CudaContext& context, const GatedDeltaRuleArgs& args);
+void launch_gated_rms_norm(CudaContext& context, const GatedRmsNormArgs& args);
+void launch_moe_topk(CudaContext& context, const MoeTopkArgs& args);
+void launch_moe(CudaContext& context, const MoeArgs& args);
 
 // Matrices of few rows (bfloat16, M <= kMaxSkinnyRows, K a multiple of 64). `linear` and
 // `gate_up_silu` call them where they say that they serve the shape.
 inline constexpr int64_t kMaxSkinnyRows = 16;
-DELTASERVE_CUDA_OP bool serves_skinny(int64_t M, int64_t N, int64_t K);
-DELTASERVE_CUDA_OP void launch_skinny_linear(CudaContext& context, const LinearArgs& args);
-DELTASERVE_CUDA_OP void launch_skinny_gate_up_silu(CudaContext& context,
-                                                   const GateUpSiluArgs& args);
+bool serves_skinny(int64_t M, int64_t N, int64_t K);
+void launch_skinny_linear(CudaContext& context, const LinearArgs& args);
+void launch_skinny_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args);
 
 }  // namespace deltaserve

@@ -53,8 +53,7 @@ __global__ void __launch_bounds__(kThreads)
 void launch_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args) {
   const auto& weight = static_cast<const CudaGateUp&>(*args.weight);
   const int64_t N = cuda::ceil_div(weight.I, kGateUpGroup) * 2 * kGateUpGroup;
-  if (serves_skinny != nullptr && context.compute_dtype == DType::kBF16 &&
-      serves_skinny(args.M, N, weight.K)) {
+  if (context.compute_dtype == DType::kBF16 && serves_skinny(args.M, N, weight.K)) {
     launch_skinny_gate_up_silu(context, args);
     return;
   }

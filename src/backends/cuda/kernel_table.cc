@@ -60,27 +60,4 @@ Result<void> check_cuda_vision_shape(const VisionShape& shape) {
   return {};
 }
 
-std::string missing_cuda_ops() {
-  std::string names;
-  const auto need = [&names](const char* name, bool there) {
-    if (!there) {
-      names += names.empty() ? "" : ", ";
-      names += name;
-    }
-  };
-  need("embed", launch_embed != nullptr);
-  need("linear", launch_linear != nullptr);
-  need("gate_up_silu", launch_gate_up_silu != nullptr);
-  need("add_rms_norm", launch_add_rms_norm != nullptr);
-  need("qk_norm_rope", launch_qk_norm_rope != nullptr);
-  need("write_kv", launch_write_kv != nullptr);
-  need("attention", launch_attention != nullptr);
-  need("causal_conv1d", launch_causal_conv1d != nullptr);
-  need("gated_delta_rule", launch_gated_delta_rule != nullptr);
-  need("gated_rms_norm", launch_gated_rms_norm != nullptr);
-  need("moe_topk", launch_moe_topk != nullptr);
-  need("moe", launch_moe != nullptr);
-  return names;
-}
-
 }  // namespace deltaserve

@@ -1,7 +1,6 @@
 // Which kernel serves what on this device: rows for `doctor`, and what must be refused at load.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "backends/cuda/cuda_context.h"
@@ -16,8 +15,5 @@ std::vector<KernelInfo> cuda_kernel_table(const CudaContext& context);
 Result<void> check_cuda_shape(const CudaContext& context, const CacheShape& shape);
 
 Result<void> check_cuda_vision_shape(const VisionShape& shape);
-
-// Ops whose files are not part of this build, separated by commas; empty if all are.
-std::string missing_cuda_ops();
 
 }  // namespace deltaserve

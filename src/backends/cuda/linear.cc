@@ -7,8 +7,7 @@ namespace deltaserve {
 
 void launch_linear(CudaContext& context, const LinearArgs& args) {
   const auto& weight = static_cast<const CudaLinear&>(*args.weight);
-  if (serves_skinny != nullptr && context.compute_dtype == DType::kBF16 &&
-      serves_skinny(args.M, weight.N, weight.K)) {
+  if (context.compute_dtype == DType::kBF16 && serves_skinny(args.M, weight.N, weight.K)) {
     launch_skinny_linear(context, args);
     return;
   }
