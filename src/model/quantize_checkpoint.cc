@@ -95,6 +95,7 @@ Result<void> write_pieces(const std::vector<Piece>& pieces, SafetensorsWriter& w
   };
   {
     std::vector<std::jthread> workers;
+    workers.reserve(static_cast<size_t>(threads));
     for (int32_t t = 0; t < threads; ++t) {
       workers.emplace_back(work);
     }

@@ -192,6 +192,7 @@ Result<QuantizedTensor> QuantizedTensor::make(const TensorView& view, int32_t bi
   std::optional<Error> error;
   {
     std::vector<std::jthread> workers;
+    workers.reserve(static_cast<size_t>(threads));
     for (int32_t t = 0; t < threads; ++t) {
       workers.emplace_back([&, begin = num_rows * t / threads, end = num_rows * (t + 1) / threads] {
         if (begin == end) {
