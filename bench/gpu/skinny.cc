@@ -63,7 +63,10 @@ void check_linear(CudaContext& context, int64_t N, int64_t K) {
   const Pattern pattern(kX, 11, 0.05F);
   const CudaLinear weight = make_linear(pattern, N, K);
   std::vector<float> first_row;
-  for (const int64_t M : {1, 2, 7, 8, 9, 15, 16}) {
+  for (const int64_t M : {1, 2, 7, 8, 9, 15, 16, 17, 32}) {
+    if (!serves_skinny(M, N, K)) {
+      continue;
+    }
     const std::vector<float> x = random_rows(M, K);
     const CudaMemory x_memory = to_device(kX, x);
     for (const bool out_float : {true, false}) {
@@ -102,7 +105,10 @@ void check_linear(CudaContext& context, int64_t N, int64_t K) {
 void check_gate_up(CudaContext& context, int64_t I, int64_t K) {
   const Pattern pattern(kX, 12, 0.05F);
   const CudaGateUp weight = make_gate_up(pattern, I, K);
-  for (const int64_t M : {1, 8, 16}) {
+  for (const int64_t M : {1, 8, 16, 29}) {
+    if (!serves_skinny(M, 2 * I, K)) {
+      continue;
+    }
     const std::vector<float> x = random_rows(M, K);
     const CudaMemory x_memory = to_device(kX, x);
     const auto count = static_cast<size_t>(M * I);
@@ -149,9 +155,12 @@ void time_linear(CudaContext& context, const char* what, int64_t N, int64_t K, b
       linears.push_back(make_linear(pattern, N, K));
     }
   }
-  const CudaMemory x = to_device(kX, random_rows(kMaxSkinnyRows, K));
-  const CudaMemory out(static_cast<size_t>(kMaxSkinnyRows * N) * sizeof(float));
-  for (const int64_t M : {1, 4, 8, 16}) {
+  const CudaMemory x = to_device(kX, random_rows(2 * kMaxSkinnyRows, K));
+  const CudaMemory out(static_cast<size_t>(2 * kMaxSkinnyRows * N) * sizeof(float));
+  for (const int64_t M : {1, 4, 8, 16, 32}) {
+    if (!serves_skinny(M, N, K)) {
+      continue;
+    }
     const auto work = [&] {
       for (const CudaLinear& weight : linears) {
         launch_skinny_linear(context, {.M = M,

@@ -32,6 +32,7 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ int partial[kWarps];
   const int expert = static_cast<int>(blockIdx.x);
   int count = 0;
+#pragma unroll 8
   for (int i = static_cast<int>(threadIdx.x); i < entries; i += kThreads) {
     count += expert_ids[i] == expert ? 1 : 0;
   }
@@ -76,6 +77,7 @@ __global__ void __launch_bounds__(kThreads)
   const int first = min(entries, warp * run);
   const int end = min(entries, first + run);
   int mine = 0;
+#pragma unroll 8
   for (int i = first + lane; i < end; i += kWarp) {
     mine += expert_ids[i] == expert ? 1 : 0;
   }
@@ -88,13 +90,23 @@ __global__ void __launch_bounds__(kThreads)
   for (int w = 0; w < warp; ++w) {
     place += partial[w];
   }
-  for (int i = first; i < end; i += kWarp) {
-    const bool hit = i + lane < end && expert_ids[i + lane] == expert;
-    const unsigned hits = __ballot_sync(kAllLanes, hit);
-    if (hit) {
-      sort.sorted[place + __popc(hits & ((1U << lane) - 1U))] = i + lane;
+  constexpr int kBatch = 8;  // loads of a lane under way
+  for (int batch = first; batch < end; batch += kBatch * kWarp) {
+    int ids[kBatch];
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) {
+      const int i = batch + j * kWarp + lane;
+      ids[j] = i < end ? expert_ids[i] : -1;
     }
-    place += __popc(hits);
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) {
+      const bool hit = ids[j] == expert;
+      const unsigned hits = __ballot_sync(kAllLanes, hit);
+      if (hit) {
+        sort.sorted[place + __popc(hits & ((1U << lane) - 1U))] = batch + j * kWarp + lane;
+      }
+      place += __popc(hits);
+    }
   }
 }
 

@@ -1,5 +1,6 @@
-// linear and gate_up_silu for at most 16 rows of x in bfloat16: bound by reading W once (see
-// skinny_tile.cuh). All M share one order of sums, so a row has the same bits alone and in a batch.
+// linear and gate_up_silu for at most 16 rows of x, or 32 where W is small, in bfloat16: bound by
+// reading W once (see skinny_tile.cuh). All M share one order of sums, so a row has the same bits
+// alone and in a batch.
 #include <algorithm>
 
 #include "backends/cuda/cuda_ops.h"
@@ -94,7 +95,13 @@ constexpr int64_t kFewRows = 3072;
 template <typename F>
 void with_form(int64_t M, int64_t rows, F&& f) {
   if (rows <= kFewRows) {
-    M <= kSkinnyTokens ? f(SkinnyForm<1, 1, 16, true, 1>{}) : f(SkinnyForm<1, 2, 16, true, 1>{});
+    if (M <= kSkinnyTokens) {
+      f(SkinnyForm<1, 1, 16, true, 1>{});
+    } else if (M <= 2 * kSkinnyTokens) {
+      f(SkinnyForm<1, 2, 16, true, 1>{});
+    } else {
+      f(SkinnyForm<1, 4, 16, false, 1>{});
+    }
   } else if (M > kSkinnyTokens) {
     f(SkinnyForm<2, 2, 8, false, 2>{});
   } else if (rows <= kManyRows) {
@@ -114,8 +121,9 @@ LaunchShape shape_of(int64_t rows) {
 }  // namespace
 }  // namespace cuda
 
-bool serves_skinny(int64_t M, int64_t /*N*/, int64_t K) {
-  return M <= kMaxSkinnyRows && K % cuda::kSkinnyPiece == 0;
+bool serves_skinny(int64_t M, int64_t N, int64_t K) {
+  const int64_t most = N <= cuda::kFewRows ? 2 * kMaxSkinnyRows : kMaxSkinnyRows;
+  return M <= most && K % cuda::kSkinnyPiece == 0;
 }
 
 void launch_skinny_linear(CudaContext& context, const LinearArgs& args) {
