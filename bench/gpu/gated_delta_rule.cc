@@ -141,6 +141,7 @@ void check_bits(CudaContext& context) {
   const std::vector<float> out = test.output();
   std::vector<std::vector<float>> states;
   const auto count = static_cast<int32_t>(kMixed.size());
+  states.reserve(kMixed.size());
   for (int32_t s = 0; s < count; ++s) states.push_back(test.state(s));
   const auto compare_states = [&](const char* what) {
     std::vector<float> a;
@@ -186,27 +187,27 @@ void check_bits(CudaContext& context) {
               static_cast<long long>(finite), 3 * row, finite == 0 ? "" : "  FAILED");
 }
 
-void time_prefill(CudaContext& context, int32_t Hv, int32_t count, int32_t rows) {
-  DeltaRuleCase test(context,
-                     {16, Hv, std::vector<Sequence>(static_cast<size_t>(count), {64, rows, false})},
-                     Inputs::kTypical, 3);
+void time_prefill(CudaContext& context, int32_t heads, int32_t count, int32_t rows) {
+  DeltaRuleCase test(
+      context, {16, heads, std::vector<Sequence>(static_cast<size_t>(count), {64, rows, false})},
+      Inputs::kTypical, 3);
   test.run();
   const double us = graph_microseconds(context, [&] { test.run(); });
   const double T = static_cast<double>(count) * rows;
   // A chunk: K K^T and Q K^T, then S [K ; Q]^T, W [T' ; R]^T and U K a value head.
-  const double flop = T / 64 * (16 * 2.0 * 2 * 64 * 64 * kDim + Hv * 2.0 * 128 * 128 * 256);
-  const double bytes = T * kDim * 2.0 * (2 * 16 + 2 * Hv);
+  const double flop = T / 64 * (16 * 2.0 * 2 * 64 * 64 * kDim + heads * 2.0 * 128 * 128 * 256);
+  const double bytes = T * kDim * 2.0 * (2 * 16 + 2 * heads);
   std::printf("prefill 16/%d heads, %d x %5d: %8.1f us  (floors: %6.1f matrix unit, %6.1f bytes)\n",
-              Hv, count, rows, us, flop / kTensorFlops * 1e6, bytes / kCopyBytes * 1e6);
+              heads, count, rows, us, flop / kTensorFlops * 1e6, bytes / kCopyBytes * 1e6);
   std::fflush(stdout);
 }
 
-void time_decode(CudaContext& context, int32_t Hv, int32_t batch, int32_t layers) {
+void time_decode(CudaContext& context, int32_t heads, int32_t batch, int32_t layers) {
   DeltaRuleCase test(context,
-                     {16, Hv, std::vector<Sequence>(static_cast<size_t>(batch), {64, 1, true})},
+                     {16, heads, std::vector<Sequence>(static_cast<size_t>(batch), {64, 1, true})},
                      Inputs::kTypical, 5);
   test.run();
-  const size_t state_floats = static_cast<size_t>(batch) * static_cast<size_t>(Hv) * kDim * kDim;
+  const size_t state_floats = static_cast<size_t>(batch) * static_cast<size_t>(heads) * kDim * kDim;
   CudaMemory states(state_floats * sizeof(float) * static_cast<size_t>(layers));
   check_cuda(cudaMemset(states.data(), 0, states.bytes()));
   GatedDeltaRuleArgs args = test.args();
@@ -220,9 +221,9 @@ void time_decode(CudaContext& context, int32_t Hv, int32_t batch, int32_t layers
                                        }) /
                     layers;
   const double bytes =
-      2.0 * static_cast<double>(state_floats) * 4 + batch * (2.0 * 16 + 2.0 * Hv) * kDim * 2;
+      2.0 * static_cast<double>(state_floats) * 4 + batch * (2.0 * 16 + 2.0 * heads) * kDim * 2;
   std::printf("decode %d heads, batch %3d: %8.2f us  (floor %7.2f: %5.1f %% of copy bandwidth)\n",
-              Hv, batch, us, bytes / kCopyBytes * 1e6, bytes / kCopyBytes * 1e6 / us * 100);
+              heads, batch, us, bytes / kCopyBytes * 1e6, bytes / kCopyBytes * 1e6 / us * 100);
   std::fflush(stdout);
 }
 
