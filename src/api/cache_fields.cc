@@ -7,6 +7,7 @@ namespace deltaserve {
 namespace {
 
 constexpr size_t kMaxSaltBytes = 1024;
+constexpr size_t kMaxNameBytes = 1024;
 constexpr std::string_view kMessageStart = "<|im_start|>";
 
 }  // namespace
@@ -20,6 +21,14 @@ std::string read_cache_salt(FieldReader& fields) {
     fields.refuse("cache_salt", "'cache_salt' must be a string of 1 to 1024 bytes.");
   }
   return *std::move(salt);
+}
+
+std::string read_cache_name(FieldReader& fields) {
+  std::string name = fields.string("prompt_cache_key").value_or("");
+  if (name.size() > kMaxNameBytes) {
+    fields.refuse("prompt_cache_key", "'prompt_cache_key' must have at most 1024 bytes.");
+  }
+  return name;
 }
 
 std::vector<int64_t> message_starts(const Tokenizer& tokenizer,

@@ -70,6 +70,7 @@ Result<GenerationJob> parse_chat_request(const ServingContext& context, const js
   const bool echo = fields.boolean("echo", false);
   request.priority = read_priority(fields);
   request.cache_salt = read_cache_salt(fields);
+  request.cache_name = read_cache_name(fields);
   std::optional<OutputRule> rule = read_output_rule(fields);
   refuse_unsupported_fields(fields);
   if (!fields.ok()) {

@@ -75,6 +75,7 @@ Result<GenerationJob> parse_completion_request(const ServingContext& context,
   fields.boolean("add_special_tokens", true);
   request.priority = read_priority(fields);
   request.cache_salt = read_cache_salt(fields);
+  request.cache_name = read_cache_name(fields);
   refuse_completion_fields(fields, job.options.n);
   refuse_unsupported_fields(fields);
   const std::optional<OutputRule> rule = read_output_rule(fields);

@@ -16,7 +16,7 @@ namespace deltaserve::messages_api {
 namespace {
 
 // Fields that mean the same in both protocols; those below the first row are not Anthropic's own.
-constexpr std::array<std::string_view, 17> kSharedFields = {"model",
+constexpr std::array<std::string_view, 18> kSharedFields = {"model",
                                                             "max_tokens",
                                                             "stream",
                                                             "temperature",
@@ -32,7 +32,7 @@ constexpr std::array<std::string_view, 17> kSharedFields = {"model",
                                                             "ignore_eos",
                                                             "chat_template_kwargs",
                                                             "priority",
-                                                            "cache_salt"};
+                                                            "cache_salt", "prompt_cache_key"};
 
 // Each is compared with every byte of the answer.
 constexpr size_t kMaxStopSequences = 256;

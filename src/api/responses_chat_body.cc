@@ -17,7 +17,7 @@ namespace deltaserve::responses_api {
 namespace {
 
 // Fields with the same name and meaning in both: OpenAI's, then vLLM's.
-constexpr std::array<std::string_view, 35> kSharedFields = {"model",
+constexpr std::array<std::string_view, 36> kSharedFields = {"model",
                                                             "stream",
                                                             "stream_options",
                                                             "temperature",
@@ -38,7 +38,7 @@ constexpr std::array<std::string_view, 35> kSharedFields = {"model",
                                                             "include_stop_str_in_output",
                                                             "skip_special_tokens",
                                                             "priority",
-                                                            "cache_salt",
+                                                            "cache_salt", "prompt_cache_key",
                                                             "chat_template_kwargs",
                                                             "enable_thinking",
                                                             "thinking",

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "api/api_service.h"
+#include "app/cache_fingerprint.h"
 #include "app/loaded_model.h"
 #include "app/memory_report.h"
 #include "app/stop_signal.h"
@@ -146,6 +147,9 @@ int run_serve(const ServeOptions& options) {
   if (loaded) {
     EngineOptions engine_options = options.engine;
     engine_options.sampling_vocab_size = loaded->tokenizer->vocab_size();
+    if (!engine_options.prefix_cache_dir.empty()) {
+      engine_options.cache_fingerprint = cache_fingerprint(*loaded->checkpoint, *loaded->backend);
+    }
     engine = make_engine(*loaded->model, engine_options);
   }
   if (!loaded || !engine) {

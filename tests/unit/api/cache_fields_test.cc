@@ -1,4 +1,4 @@
-// The salt's limits, and the places where a prompt's messages begin.
+// The salt's and the name's limits, and the places where a prompt's messages begin.
 #include "api/cache_fields.h"
 
 #include <gtest/gtest.h>
@@ -30,6 +30,26 @@ TEST_F(CacheFieldsTest, RefusesASaltThatIsNone) {
     EXPECT_EQ(chat_error(chat(fields)).param, "cache_salt");
     EXPECT_EQ(completion_error(completion(fields)).param, "cache_salt");
   }
+}
+
+TEST_F(CacheFieldsTest, ReadsTheNameOfThePrefix) {
+  const auto job = parse_chat_request(*context_, object(chat(R"("prompt_cache_key":"agent")")));
+  ASSERT_TRUE(job.has_value());
+  EXPECT_EQ(job->requests.at(0).cache_name, "agent");
+  const auto text =
+      parse_completion_request(*context_, object(completion(R"("prompt_cache_key":"k")")));
+  EXPECT_EQ(text->requests.at(0).cache_name, "k");
+  for (const char* fields :
+       {R"("n":1)", R"("prompt_cache_key":null)", R"("prompt_cache_key":"")"}) {
+    EXPECT_EQ(parse_chat_request(*context_, object(chat(fields)))->requests.at(0).cache_name, "");
+  }
+  const std::string longest = R"("prompt_cache_key":")" + std::string(1025, 'x') + '"';
+  for (const std::string& fields : {std::string(R"("prompt_cache_key":5)"), longest}) {
+    EXPECT_EQ(chat_error(chat(fields)).param, "prompt_cache_key");
+  }
+  const auto responses = service_.responses(R"({"input":"hi","prompt_cache_key":"r"})");
+  ASSERT_TRUE(responses);
+  EXPECT_EQ(responses->job.requests.at(0).cache_name, "r");
 }
 
 TEST_F(CacheFieldsTest, MessagesOfAPromptBeginAtControlTokens) {
