@@ -13,7 +13,8 @@ namespace {
 
 struct TemplateInput {
   json::Array messages;
-  json::Object variables;  // all but messages
+  std::vector<ImagePart> images;  // views into the request
+  json::Object variables;         // all but messages
   ToolFields tools;
   std::optional<int64_t> thinking_budget;
   bool continue_final_message = false;
@@ -86,11 +87,12 @@ Result<TemplateInput> read_template_input(const ServingContext& context, FieldRe
   if (!fields.ok()) {
     return std::unexpected(fields.error());
   }
-  Result<json::Array> normalized = normalize_messages(*messages);
+  Result<NormalizedMessages> normalized = normalize_messages(*messages);
   if (!normalized) {
     return std::unexpected(std::move(normalized.error()));
   }
-  input.messages = *std::move(normalized);
+  input.messages = std::move(normalized->messages);
+  input.images = std::move(normalized->images);
   input.orphan = find_orphan_result(*messages);
   if (input.orphan && context.chat.strict_tool_call_ids) {
     return std::unexpected(*std::move(input.orphan));
@@ -213,6 +215,11 @@ Result<ChatPrompt> build_chat_prompt(const ServingContext& context, FieldReader&
     return std::unexpected(std::move(input.error()));
   }
   ChatPrompt prompt;
+  Result<std::vector<PromptImage>> images = read_prompt_images(context.images.get(), input->images);
+  if (!images) {
+    return std::unexpected(std::move(images.error()));
+  }
+  prompt.images = *std::move(images);
   if (input->continue_final_message) {
     prompt.continued_text = input->messages.back().at("content").get_string();
   }
@@ -233,6 +240,14 @@ Result<ChatPrompt> build_chat_prompt(const ServingContext& context, FieldReader&
   prompt.token_ids = encode(context, *rendered);
   if (prompt.token_ids.empty()) {
     return invalid("The chat template made an empty prompt of these messages.", "messages");
+  }
+  if (context.images != nullptr) {
+    Result<std::vector<int32_t>> expanded =
+        expand_placeholders(context.images->image_token_id, prompt.token_ids, prompt.images);
+    if (!expanded) {
+      return std::unexpected(std::move(expanded.error()));
+    }
+    prompt.token_ids = *std::move(expanded);
   }
   return prompt;
 }

@@ -92,6 +92,12 @@ Result<GenerationJob> parse_chat_request(const ServingContext& context, const js
     return std::unexpected(std::move(grammar.error()));
   }
   request.sampling.grammar = *std::move(grammar);
+  if (!prompt->images.empty()) {
+    const Result<void> loaded = load_prompt_images(*context.images, prompt->images, request);
+    if (!loaded) {
+      return std::unexpected(loaded.error());
+    }
+  }
   apply_prompt(context, *prompt, request.sampling, job.options);
   job.remark = std::move(prompt->remark);
   job.options.make_format = ChatResponse::make;

@@ -1,11 +1,10 @@
-// Message normalisation. What the result may hold: role, content (always a string), name,
-// reasoning_content and reasoning (equal), tool_calls, tool_call_id.
+// Message normalisation. What the result may hold: role, content (a string, or parts where there
+// are images), name, reasoning_content and reasoning (equal), tool_calls, tool_call_id.
 #include "api/messages.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "api/field_reader.h"
@@ -14,67 +13,6 @@
 
 namespace deltaserve {
 namespace {
-
-// Content part types that carry media, of OpenAI's two APIs and of vLLM.
-constexpr std::array<std::string_view, 9> kMediaParts = {"image_url", "image", "input_image",
-                                                         "video_url", "video", "input_audio",
-                                                         "audio_url", "audio", "file"};
-
-Result<std::string> text_of_part(const json::Value& part, const std::string& path) {
-  if (part.is_string()) {
-    return std::string(part.get_string());
-  }
-  if (!part.is_object()) {
-    return invalid(fmt::format("'{}' must be an object, got {}.", path, json::kind_name(part)),
-                   path);
-  }
-  FieldReader fields(part.get_object(), path);
-  const std::string type = fields.string("type").value_or("");
-  const std::string key = type == "refusal" ? "refusal" : "text";
-  const std::optional<std::string> text = fields.string(key);
-  if (std::ranges::find(kMediaParts, type) != kMediaParts.end()) {
-    const bool image = type.find("image") != std::string::npos;
-    return invalid(fmt::format("'{}' has type '{}': {} are not supported by this version.", path,
-                               type, image ? "images" : "media other than text"),
-                   path);
-  }
-  if (!fields.ok()) {
-    return std::unexpected(fields.error());
-  }
-  if (type != "text" && type != "input_text" && type != "output_text" && type != "refusal") {
-    return invalid(fmt::format("'{}.type' must be 'text', got '{}'.", path, type), path + ".type");
-  }
-  if (!text) {
-    return invalid(fmt::format("'{}.{}' is missing.", path, key), path + "." + key);
-  }
-  return *text;
-}
-
-// The text of `content`; none if it is null or missing.
-Result<std::optional<std::string>> text_of_content(const json::Value* content,
-                                                   const std::string& path) {
-  if (content == nullptr) {
-    return std::nullopt;
-  }
-  if (content->is_string()) {
-    return std::string(content->get_string());
-  }
-  if (!content->is_array()) {
-    return invalid(fmt::format("'{}' must be a string or an array of parts, got {}.", path,
-                               json::kind_name(*content)),
-                   path);
-  }
-  std::string text;  // parts follow each other without a separator, as the family's templates do
-  const json::Array& parts = content->get_array();
-  for (size_t i = 0; i < parts.size(); ++i) {
-    Result<std::string> piece = text_of_part(parts[i], fmt::format("{}[{}]", path, i));
-    if (!piece) {
-      return std::unexpected(std::move(piece.error()));
-    }
-    text += *piece;
-  }
-  return text;
-}
 
 Result<std::string> normalize_role(const std::optional<std::string>& role,
                                    const std::string& path) {
@@ -132,7 +70,12 @@ Result<void> copy_optional_keys(FieldReader& fields, const std::string& role,
   return {};
 }
 
-Result<json::Object> normalize_message(const json::Value& value, const std::string& path) {
+bool may_hold_images(const std::string& role) {
+  return role == "user" || role == "tool";
+}
+
+Result<json::Object> normalize_message(const json::Value& value, const std::string& path,
+                                       std::vector<ImagePart>& images) {
   if (!value.is_object()) {
     return invalid(fmt::format("'{}' must be an object, got {}.", path, json::kind_name(value)),
                    path);
@@ -146,15 +89,15 @@ Result<json::Object> normalize_message(const json::Value& value, const std::stri
   if (!role) {
     return std::unexpected(role.error());
   }
-  const Result<std::optional<std::string>> content =
-      text_of_content(fields.value("content"), path + ".content");
+  Result<std::optional<json::Value>> content = read_content(
+      fields.value("content"), path + ".content", may_hold_images(*role) ? &images : nullptr);
   if (!content) {
     return std::unexpected(content.error());
   }
   if (!*content && (*role == "user" || *role == "system")) {
     return invalid(fmt::format("'{}.content' is missing.", path), path + ".content");
   }
-  json::Object out{{"role", *role}, {"content", content->value_or("")}};
+  json::Object out{{"role", *role}, {"content", (*std::move(content)).value_or("")}};
   const Result<void> copied = copy_optional_keys(fields, *role, path, out);
   if (!copied) {
     return std::unexpected(copied.error());
@@ -178,14 +121,16 @@ void append_system_text(json::Value& first, const json::Value& later) {
 
 }  // namespace
 
-Result<json::Array> normalize_messages(const json::Array& messages) {
+Result<NormalizedMessages> normalize_messages(const json::Array& messages) {
   if (messages.empty()) {
     return invalid("'messages' must not be empty.", "messages");
   }
-  json::Array out;
+  NormalizedMessages normalized;
+  json::Array& out = normalized.messages;
   out.reserve(messages.size());
   for (size_t i = 0; i < messages.size(); ++i) {
-    Result<json::Object> message = normalize_message(messages[i], fmt::format("messages[{}]", i));
+    Result<json::Object> message =
+        normalize_message(messages[i], fmt::format("messages[{}]", i), normalized.images);
     if (!message) {
       return std::unexpected(std::move(message.error()));
     }
@@ -196,7 +141,7 @@ Result<json::Array> normalize_messages(const json::Array& messages) {
       out.push_back(std::move(value));
     }
   }
-  return out;
+  return normalized;
 }
 
 bool has_later_system(const json::Array& normalized) {

@@ -16,7 +16,9 @@ std::unexpected<Error> refused_block(const std::string& type, const std::string&
     return invalid(fmt::format("'{}.type' is missing.", path), path + ".type");
   }
   if (type == "image") {
-    return invalid(fmt::format("'{}' is an image: images are not supported by this version.", path),
+    return invalid(fmt::format("'{}' is an image: only user messages and tool results may hold "
+                               "images.",
+                               path),
                    path);
   }
   return invalid(

@@ -9,13 +9,34 @@
 #include <string>
 #include <utility>
 
+#include "api/content_builder.h"
 #include "api/field_reader.h"
 #include "api/messages_api_blocks.h"
+#include "api/messages_api_image.h"
 #include "api/messages_api_signature.h"
 #include "json/fields.h"
 
 namespace deltaserve::messages_api {
 namespace {
+
+// A text or image block.
+Result<void> add_block(const ContentBlock& block, const std::string& path,
+                       ContentBuilder& content) {
+  if (block.type == "text") {
+    const Result<std::string> text = required_string(block, "text", path);
+    if (!text) {
+      return std::unexpected(text.error());
+    }
+    content.add_text(*text);
+    return {};
+  }
+  Result<json::Object> image = chat_image(block, path);
+  if (!image) {
+    return std::unexpected(std::move(image.error()));
+  }
+  content.add_part(*std::move(image));
+  return {};
+}
 
 bool begins_with_error(std::string_view text) {
   constexpr std::string_view kWord = "error";
@@ -26,6 +47,42 @@ bool begins_with_error(std::string_view text) {
 }
 
 // Templates have no place for is_error, so the text says it, unless it already does.
+void mark_error(json::Value& content) {
+  constexpr std::string_view kMark = "Error: ";
+  if (content.is_string()) {
+    boost::json::string& text = content.get_string();
+    if (!begins_with_error(text)) {
+      text.insert(0, kMark);
+    }
+    return;
+  }
+  json::Array& parts = content.get_array();
+  parts.insert(parts.begin(), json::Object{{"type", "text"}, {"text", kMark}});
+}
+
+// A string, or text and image blocks.
+Result<json::Value> read_result_content(const json::Value& blocks, const std::string& path) {
+  if (blocks.is_string()) {
+    return blocks;
+  }
+  if (!blocks.is_array()) {
+    return wrong_content(&blocks, path);
+  }
+  ContentBuilder content;
+  const Result<void> read =
+      for_each_block(blocks.get_array(), path,
+                     [&](const ContentBlock& block, const std::string& block_path) -> Result<void> {
+                       if (block.type == "text" || block.type == "image") {
+                         return add_block(block, block_path, content);
+                       }
+                       return refused_block(block.type, block_path, "text and image");
+                     });
+  if (!read) {
+    return std::unexpected(read.error());
+  }
+  return content.take();
+}
+
 Result<json::Value> tool_message(const ContentBlock& block, const std::string& path) {
   FieldReader fields(*block.object, path);
   const std::optional<std::string> id = fields.string("tool_use_id");
@@ -33,18 +90,18 @@ Result<json::Value> tool_message(const ContentBlock& block, const std::string& p
   if (!fields.ok()) {
     return std::unexpected(fields.error());
   }
-  std::string text;
-  if (const json::Value* content = fields.value("content")) {
-    Result<std::string> read = text_of_blocks(content, path + ".content", "");
+  json::Value content = "";
+  if (const json::Value* blocks = fields.value("content")) {
+    Result<json::Value> read = read_result_content(*blocks, path + ".content");
     if (!read) {
       return std::unexpected(std::move(read.error()));
     }
-    text = *std::move(read);
+    content = *std::move(read);
   }
-  if (is_error && !begins_with_error(text)) {
-    text.insert(0, "Error: ");
+  if (is_error) {
+    mark_error(content);
   }
-  json::Object message{{"role", "tool"}, {"content", text}};
+  json::Object message{{"role", "tool"}, {"content", std::move(content)}};
   if (id) {
     message["tool_call_id"] = *id;
   }
@@ -52,19 +109,19 @@ Result<json::Value> tool_message(const ContentBlock& block, const std::string& p
 }
 
 Result<void> add_user(const json::Value* content, const std::string& path, json::Array& out) {
-  std::string text;
-  bool has_text = true;
+  ContentBuilder own;  // what is not a tool result
+  bool has_own = true;
   if (content != nullptr && content->is_array()) {
-    has_text = content->get_array().empty();
+    has_own = content->get_array().empty();
     const Result<void> read = for_each_block(
         content->get_array(), path,
         [&](const ContentBlock& block, const std::string& block_path) -> Result<void> {
-          if (block.type == "text") {
-            has_text = true;
-            return append_text(block, block_path, text);
+          if (block.type == "text" || block.type == "image") {
+            has_own = true;
+            return add_block(block, block_path, own);
           }
           if (block.type != "tool_result") {
-            return refused_block(block.type, block_path, "text and tool_result");
+            return refused_block(block.type, block_path, "text, image and tool_result");
           }
           Result<json::Value> message = tool_message(block, block_path);
           if (!message) {
@@ -77,12 +134,12 @@ Result<void> add_user(const json::Value* content, const std::string& path, json:
       return read;
     }
   } else if (content != nullptr && content->is_string()) {
-    text = std::string(content->get_string());
+    own.add_text(content->get_string());
   } else {
     return wrong_content(content, path);
   }
-  if (has_text) {
-    out.push_back(json::Object{{"role", "user"}, {"content", text}});
+  if (has_own) {
+    out.push_back(json::Object{{"role", "user"}, {"content", own.take()}});
   }
   return {};
 }

@@ -3,10 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-
 #include "api/field_reader.h"
+#include "api/responses_content.h"
 #include "api/responses_turns.h"
 #include "json/fields.h"
 
@@ -21,59 +19,6 @@ std::unexpected<Error> wrong_kind(const std::string& path, std::string_view want
 
 std::unexpected<Error> missing(const std::string& path) {
   return invalid(fmt::format("'{}' is missing.", path), path);
-}
-
-std::unexpected<Error> refused_part(const std::string& path, std::string_view type) {
-  constexpr std::array<std::string_view, 3> kMedia = {"input_image", "input_file", "input_audio"};
-  if (std::ranges::find(kMedia, type) == kMedia.end()) {
-    return invalid(
-        fmt::format("'{}.type' must be 'input_text' or 'output_text', got '{}'.", path, type),
-        path + ".type");
-  }
-  return invalid(fmt::format("'{}' has type '{}': {} are not supported by this version.", path,
-                             type, type == "input_image" ? "images" : "media other than text"),
-                 path);
-}
-
-Result<std::string> text_of_part(const json::Value& part, const std::string& path) {
-  if (!part.is_object()) {
-    return wrong_kind(path, "an object", part);
-  }
-  FieldReader fields(part.get_object(), path);
-  const std::string type = fields.string("type").value_or("");
-  if (!fields.ok()) {
-    return std::unexpected(fields.error());
-  }
-  const bool refusal = type == "refusal";
-  if (!refusal && type != "input_text" && type != "output_text" && type != "text") {
-    return refused_part(path, type);
-  }
-  const std::string_view key = refusal ? "refusal" : "text";
-  const std::optional<std::string> text = fields.string(key);
-  if (!fields.ok()) {
-    return std::unexpected(fields.error());
-  }
-  return text ? Result<std::string>(*text) : missing(fields.name(key));
-}
-
-// A string, or parts that follow each other without a separator, as in chat messages.
-Result<std::string> text_of(const json::Value& value, const std::string& path) {
-  if (value.is_string()) {
-    return std::string(value.get_string());
-  }
-  if (!value.is_array()) {
-    return wrong_kind(path, "a string or an array of parts", value);
-  }
-  std::string text;
-  const json::Array& parts = value.get_array();
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const Result<std::string> piece = text_of_part(parts[i], fmt::format("{}[{}]", path, i));
-    if (!piece) {
-      return piece;
-    }
-    text += *piece;
-  }
-  return text;
 }
 
 Result<void> add_message(FieldReader& fields, TurnList& turns) {
@@ -94,14 +39,14 @@ Result<void> add_message(FieldReader& fields, TurnList& turns) {
   if (content == nullptr) {
     return missing(fields.name("content"));
   }
-  const Result<std::string> text = text_of(*content, fields.name("content"));
-  if (!text) {
-    return std::unexpected(text.error());
+  Result<json::Value> read = read_item_content(*content, fields.name("content"), *role == "user");
+  if (!read) {
+    return std::unexpected(std::move(read.error()));
   }
   if (assistant) {
-    turns.add_text(*text);
+    turns.add_text(read->get_string());
   } else {
-    turns.add_message(*role, *text);
+    turns.add_message(*role, *std::move(read));
   }
   return {};
 }
@@ -142,11 +87,11 @@ Result<void> add_call_output(FieldReader& fields, TurnList& turns) {
   if (output == nullptr) {
     return missing(fields.name("output"));
   }
-  const Result<std::string> text = text_of(*output, fields.name("output"));
-  if (!text) {
-    return std::unexpected(text.error());
+  Result<json::Value> read = read_item_content(*output, fields.name("output"), true);
+  if (!read) {
+    return std::unexpected(std::move(read.error()));
   }
-  turns.add_tool_result(id, *text);
+  turns.add_tool_result(id, *std::move(read));
   return {};
 }
 
@@ -266,10 +211,10 @@ Result<json::Array> chat_messages(const json::Value& input,
                                   const std::optional<std::string>& instructions) {
   TurnList turns;
   if (instructions && !instructions->empty()) {
-    turns.add_message("system", *instructions);
+    turns.add_message("system", json::Value(*instructions));
   }
   if (input.is_string()) {
-    turns.add_message("user", input.get_string());
+    turns.add_message("user", input);
     return turns.take();
   }
   if (!input.is_array()) {

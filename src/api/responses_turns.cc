@@ -19,13 +19,13 @@ void append_to(json::Object& message, std::string_view key, std::string_view tex
 
 }  // namespace
 
-void TurnList::add_message(std::string_view role, std::string_view text) {
+void TurnList::add_message(std::string_view role, json::Value content) {
   open_ = false;
-  messages_.push_back(json::Object{{"role", role}, {"content", text}});
+  messages_.push_back(json::Object{{"role", role}, {"content", std::move(content)}});
 }
 
-void TurnList::add_tool_result(const std::optional<std::string>& call_id, std::string_view text) {
-  add_message("tool", text);
+void TurnList::add_tool_result(const std::optional<std::string>& call_id, json::Value content) {
+  add_message("tool", std::move(content));
   if (call_id) {
     messages_.back().get_object()["tool_call_id"] = *call_id;
   }

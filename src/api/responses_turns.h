@@ -15,8 +15,8 @@ namespace deltaserve::responses_api {
 // as it does in a chat answer.
 class TurnList {
  public:
-  void add_message(std::string_view role, std::string_view text);
-  void add_tool_result(const std::optional<std::string>& call_id, std::string_view text);
+  void add_message(std::string_view role, json::Value content);
+  void add_tool_result(const std::optional<std::string>& call_id, json::Value content);
 
   void add_reasoning(std::string_view text);
   void add_text(std::string_view text);

@@ -46,6 +46,7 @@ std::vector<std::string> model_names(const ServeOptions& options) {
 
 std::shared_ptr<const ServingContext> make_context(const ServeOptions& options,
                                                    const ChatSettings& chat,
+                                                   std::shared_ptr<const ImageInput> images,
                                                    const LoadedModel& loaded, Engine& engine) {
   auto context = std::make_shared<ServingContext>();
   context->tokenizer = loaded.tokenizer.get();
@@ -60,6 +61,7 @@ std::shared_ptr<const ServingContext> make_context(const ServeOptions& options,
                          .count();
   context->limits.max_n = options.max_n;
   context->chat = chat;
+  context->images = std::move(images);
   context->grammars = std::make_shared<GrammarStore>(*loaded.tokenizer, loaded.eos_token_ids);
   context->allow_special_tokens_in_content = options.allow_special_tokens_in_content;
   return context;
@@ -80,6 +82,7 @@ void add_serve_options(CLI::App& command, ServeOptions& options) {
   add_model_options(command, options.model);
   add_engine_options(command, options.engine);
   add_chat_options(command, options.chat);
+  add_image_options(command, options.images);
   ServerOptions& server = options.server;
   command.add_option("--host", server.host, "Address to listen on")->capture_default_str();
   command.add_option("--port", server.port, "Port to listen on, 0 for any free one")
@@ -144,23 +147,27 @@ int run_serve(const ServeOptions& options) {
   const auto load_start = std::chrono::steady_clock::now();
   auto loaded = load_model_directory(options.model);
   Result<std::unique_ptr<Engine>> engine = std::unique_ptr<Engine>{};
-  if (loaded) {
+  Result<std::shared_ptr<const ImageInput>> images = nullptr;
+  if (loaded) images = make_image_input(options.images, *loaded);
+  if (loaded && images) {
     EngineOptions engine_options = options.engine;
     engine_options.sampling_vocab_size = loaded->tokenizer->vocab_size();
+    engine_options.max_frame_patches = *images == nullptr ? 0 : (*images)->max_patches;
     if (!engine_options.prefix_cache_dir.empty()) {
       engine_options.cache_fingerprint = cache_fingerprint(*loaded->checkpoint, *loaded->backend);
     }
     engine = make_engine(*loaded->model, engine_options);
   }
-  if (!loaded || !engine) {
+  if (!loaded || !images || !engine) {
     server.stop(0.0);
-    return report_failure(loaded ? engine.error() : loaded.error());
+    if (!loaded) return report_failure(loaded.error());
+    return report_failure(images ? engine.error() : images.error());
   }
   stop_signal.arm();
   (*engine)->start(server.output_sink());
   fmt::print(stderr, "memory plan\n{}",
              describe_memory_plan((*engine)->memory_plan(), options.engine));
-  service.set_ready(make_context(options, *chat, *loaded, **engine));
+  service.set_ready(make_context(options, *chat, *std::move(images), *loaded, **engine));
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - load_start).count();
   spdlog::info("ready after {:.2f} s", seconds);

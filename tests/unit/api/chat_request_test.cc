@@ -56,12 +56,6 @@ TEST_F(ChatRequestTest, RefusesBadMessagesByName) {
   }
 }
 
-TEST_F(ChatRequestTest, TellsThatImagesAreNotSupported) {
-  const Error error = chat_error(
-      messages(R"({"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]})"));
-  EXPECT_NE(error.message.find("images are not supported by this version"), std::string::npos);
-}
-
 TEST_F(ChatRequestTest, RendersPlainAndPartsAlike) {
   const std::string plain = prompt_of(messages(R"({"role":"user","content":"ab"})"));
   EXPECT_EQ(plain, "<|im_start|>user\nab<|im_end|>\n<|im_start|>assistant\n<think>\n");

@@ -168,11 +168,12 @@ TEST(MessagesApiChatBody, NamesTheBlocksThatItCannotShowTheModel) {
   const auto refusal = [](std::string_view block) {
     return error_of(body(R"({"role":"user","content":[)" + std::string(block) + "]}")).message;
   };
-  EXPECT_NE(refusal(R"({"type":"image","source":{"type":"url","url":"x"}})")
-                .find("images are not supported by this version"),
+  EXPECT_NE(refusal(R"({"type":"image"})").find("messages[0].content[0].source"),
+            std::string::npos);
+  EXPECT_NE(refusal(R"({"type":"image","source":{"type":"file","file_id":"f"}})").find("'base64'"),
             std::string::npos);
   EXPECT_NE(refusal(R"({"type":"tool_result","tool_use_id":"t","content":[{"type":"image"}]})")
-                .find("messages[0].content[0].content[0]"),
+                .find("messages[0].content[0].content[0].source"),
             std::string::npos);
   for (const std::string type : {"document", "search_result", "server_tool_use", "container_upload",
                                  "web_search_tool_result"}) {

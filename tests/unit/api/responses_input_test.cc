@@ -158,8 +158,10 @@ TEST(ResponsesInput, RefusesByName) {
       {R"([{"role":"user","content":[{"type":"input_text","text":1}]}])",
        "input[0].content[0].text"},
       {R"([{"role":"user","content":[{"type":"input_text","text":"a"},
-           {"type":"input_image","image_url":"data:image/png;base64,aaaa"}]}])",
+           {"type":"input_image","file_id":"file_1"}]}])",
        "input[0].content[1]"},
+      {R"([{"role":"system","content":[{"type":"input_image","image_url":"data:,"}]}])",
+       "input[0].content[0]"},
       {R"([{"role":"user","content":[{"type":"input_file","file_data":"x"}]}])",
        "input[0].content[0]"},
       {R"([{"role":"assistant","content":[{"type":"refusal","text":"a"}]}])",
@@ -189,8 +191,8 @@ TEST(ResponsesInput, RefusesByName) {
 }
 
 TEST(ResponsesInput, SaysWhyMediaAndReferencesAreRefused) {
-  EXPECT_NE(error_of(R"([{"role":"user","content":[{"type":"input_image"}]}])")
-                .message.find("images are not supported"),
+  EXPECT_NE(error_of(R"([{"role":"user","content":[{"type":"input_image","file_id":"f"}]}])")
+                .message.find("stores no files"),
             std::string::npos);
   EXPECT_NE(error_of(R"([{"id":"msg_1"}])").message.find("stores nothing"), std::string::npos);
   EXPECT_NE(error_of(R"([{"type":"mcp_call"}])").message.find("'mcp_call'"), std::string::npos);

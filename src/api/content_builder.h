@@ -1,0 +1,42 @@
+// Builds `content` of a chat message out of texts and other parts in their order: a string if there
+// are texts alone, which follow each other without a separator, else an array of parts.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "json/json.h"
+
+namespace deltaserve {
+
+class ContentBuilder {
+ public:
+  void add_text(std::string_view text) { text_ += text; }
+
+  void add_part(json::Object part) {
+    end_text();
+    parts_.push_back(std::move(part));
+  }
+
+  json::Value take() {
+    if (parts_.empty()) {
+      return json::Value(std::move(text_));
+    }
+    end_text();
+    return json::Value(std::move(parts_));
+  }
+
+ private:
+  void end_text() {
+    if (!text_.empty()) {
+      parts_.push_back(json::Object{{"type", "text"}, {"text", text_}});
+      text_.clear();
+    }
+  }
+
+  std::string text_;  // since the last part
+  json::Array parts_;
+};
+
+}  // namespace deltaserve
