@@ -38,15 +38,6 @@ void add_prefix_cache_options(CLI::App& command, EngineOptions& options) {
       ->check(CLI::NonNegativeNumber)
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
-  command.add_option("--prefix-cache-dir", options.prefix_cache_dir,
-                     "Directory that keeps prefixes of requests with a prompt_cache_key over a "
-                     "restart");
-  command
-      .add_option("--prefix-cache-dir-bytes", options.prefix_cache_dir_bytes,
-                  "Bytes of all files there")
-      ->check(CLI::NonNegativeNumber)
-      ->transform(CLI::AsSizeValue(false))
-      ->capture_default_str();
   command
       .add_option("--prefix-cache-interval", options.prefix_cache_interval,
                   "Tokens between snapshots of long prompts, 0 for none; by default by memory")
