@@ -169,8 +169,9 @@ std::vector<double> AttentionCase::expected(int32_t id, int32_t position) const 
   }
   std::vector<double> out;
   for (int32_t h = 0; h < shape_.heads; ++h) {
-    const auto kv_first = static_cast<size_t>(h / (shape_.heads / shape_.kv_heads) * hd);
-    const float* query = &q[static_cast<size_t>(2 * h * hd)];
+    const auto kv_first =
+        static_cast<size_t>(h / (shape_.heads / shape_.kv_heads)) * static_cast<size_t>(hd);
+    const float* query = q.data() + int64_t{2} * h * hd;
     std::vector<double> weights;
     double largest = -INFINITY;
     for (const auto& key : k) {
