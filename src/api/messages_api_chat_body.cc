@@ -32,7 +32,8 @@ constexpr std::array<std::string_view, 18> kSharedFields = {"model",
                                                             "ignore_eos",
                                                             "chat_template_kwargs",
                                                             "priority",
-                                                            "cache_salt", "prompt_cache_key"};
+                                                            "cache_salt",
+                                                            "prompt_cache_key"};
 
 // Each is compared with every byte of the answer.
 constexpr size_t kMaxStopSequences = 256;
