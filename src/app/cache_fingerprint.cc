@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <string_view>
 
 namespace deltaserve {
 namespace {
@@ -23,9 +22,10 @@ void append_sample(const TensorView& tensor, std::string& out) {
 
 }  // namespace
 
-std::string cache_fingerprint(const Checkpoint& checkpoint, const Backend& backend) {
-  std::string out = fmt::format("{}|{}|{}|", DELTASERVE_VERSION, backend.name(),
-                                dtype_name(backend.compute_dtype()));
+std::string cache_fingerprint(const Checkpoint& checkpoint, const Backend& backend,
+                              std::string_view quantization) {
+  std::string out = fmt::format("{}|{}|{}|{}|", DELTASERVE_VERSION, backend.name(),
+                                dtype_name(backend.compute_dtype()), quantization);
   for (const KernelInfo& kernel : backend.kernels()) {
     fmt::format_to(std::back_inserter(out), "{}={}|", kernel.op, kernel.kernel);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "ops/backend.h"
 #include "tensor/checkpoint.h"
@@ -10,7 +11,9 @@
 namespace deltaserve {
 
 // Of the weights it holds names, shapes and a few bytes of every tensor: enough to tell one
-// training run from another without reading all of them.
-std::string cache_fingerprint(const Checkpoint& checkpoint, const Backend& backend);
+// training run from another without reading all of them. `quantization` is what loading makes of
+// them: int8, int4, or empty.
+std::string cache_fingerprint(const Checkpoint& checkpoint, const Backend& backend,
+                              std::string_view quantization);
 
 }  // namespace deltaserve

@@ -154,7 +154,8 @@ int run_serve(const ServeOptions& options) {
     engine_options.sampling_vocab_size = loaded->tokenizer->vocab_size();
     engine_options.max_frame_patches = *images == nullptr ? 0 : (*images)->max_patches;
     if (!engine_options.prefix_cache_dir.empty()) {
-      engine_options.cache_fingerprint = cache_fingerprint(*loaded->checkpoint, *loaded->backend);
+      engine_options.cache_fingerprint =
+          cache_fingerprint(*loaded->checkpoint, *loaded->backend, options.model.quantization);
     }
     engine = make_engine(*loaded->model, engine_options);
   }
