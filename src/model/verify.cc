@@ -324,7 +324,8 @@ void Verifier::compare_ids(Run& run, std::span<const float> reference,
   const bool equal = best_of(values).first == expected;
   ++run.report.num_ids;
   run.report.num_ids_equal += equal ? 1 : 0;
-  run.report.num_ids_wrong += !equal && gap > options_.id_gap ? 1 : 0;
+  const double tie = run.golden->needs_vision() ? options_.vision_id_gap : options_.id_gap;
+  run.report.num_ids_wrong += !equal && gap > tie ? 1 : 0;
 }
 
 json::Value stats_json(const ErrorStats& stats) {

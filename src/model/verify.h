@@ -20,6 +20,7 @@ struct VerifyOptions {
   double tolerance = 1e-3;         // on the largest absolute error of logits and of hidden states
   double vision_tolerance = 1e-4;  // on that of the vision tower's embeddings
   double id_gap = 0.0;             // ids must agree where the record's best two are further apart
+  double vision_id_gap = 0.0;      // the same in cases with pictures
   std::string only = {};           // glob over case names; empty: all
   int32_t chunk = 0;               // prefill in steps of this many tokens; 0: in one
   bool packed = false;  // all cases together in each step, instead of one after the other

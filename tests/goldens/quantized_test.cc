@@ -60,7 +60,8 @@ TEST_P(ReferenceQuantized, IsNearTheRecord) {
     ASSERT_TRUE(cases) << cases.error().message;
     std::erase_if(*cases, [](const GoldenCase& golden) { return golden.needs_vision(); });
     ASSERT_EQ(cases->size(), 3U);
-    const auto report = verify_model(*model, *cases, {.tolerance = 1e9, .id_gap = 1e9});
+    const auto report =
+        verify_model(*model, *cases, {.tolerance = 1e9, .id_gap = 1e9, .vision_id_gap = 1e9});
     ASSERT_TRUE(report) << report.error().message;
     for (const CaseReport& result : report->cases) {
       EXPECT_LT(result.logits.rms(), quantization == "int8" ? kInt8Rms : kInt4Rms)

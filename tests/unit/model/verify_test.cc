@@ -154,7 +154,8 @@ TEST_F(VerifyTest, FailsPastTheTolerance) {
 
 TEST_F(VerifyTest, RunsPicturesThroughTheTower) {
   open_checkpoint(true);
-  const VerifyOptions loose = {.tolerance = 100.0, .vision_tolerance = 100.0, .id_gap = 1.0};
+  const VerifyOptions loose = {
+      .tolerance = 100.0, .vision_tolerance = 100.0, .id_gap = 1.0, .vision_id_gap = 1.0};
   const auto whole = verify(loose);
   ASSERT_TRUE(whole) << whole.error().message;
   EXPECT_EQ(whole->num_passed, 3);
