@@ -271,7 +271,7 @@ TEST(MessagesApiResponse, AnOmittedThoughtIsInItsSignature) {
 }
 
 TEST(MessagesApiResponse, ErrorsHaveAnthropicsShape) {
-  const ResponseOptions options;
+  ResponseOptions options;
   options.request_id = "req_1";
   MessagesResponse response(options, false);
   const std::pair<ErrorCode, const char*> types[] = {
