@@ -75,14 +75,6 @@ void ChoiceDecoder::count(ControlToken token) {
     ++num_doubtful_tokens_;
     return;
   }
-  if (part == OutputPart::kMaybeThought) {
-    ++num_early_tokens_;
-    return;
-  }
-  const int64_t early = std::exchange(num_early_tokens_, 0);
-  if (token == ControlToken::kThinkClose) {
-    num_reasoning_tokens_ += early;
-  }
   const bool tag = token == ControlToken::kThinkOpen || token == ControlToken::kThinkClose;
   num_reasoning_tokens_ += std::exchange(num_doubtful_tokens_, 0);
   if (part == OutputPart::kThought && !tag) {

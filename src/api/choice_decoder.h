@@ -49,7 +49,6 @@ class ChoiceDecoder {
   size_t num_raw_bytes_ = 0;
   int64_t num_reasoning_tokens_ = 0;
   int64_t num_doubtful_tokens_ = 0;  // of a call inside the thought
-  int64_t num_early_tokens_ = 0;     // of an answer that may yet turn out to be a thought
 };
 
 }  // namespace deltaserve

@@ -2,7 +2,6 @@
 #include "chat/output_reasoning.h"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "chat/output_control.h"
@@ -12,10 +11,6 @@ namespace deltaserve {
 namespace {
 
 constexpr std::string_view kBorders = " \t\r\n\xF8\xF9\xFA\xFB";
-
-// Bytes of an answer behind a closed thought that wait for a second </think>. About eight tokens: a
-// stream without thinking begins that much later, and a longer stray thought is content.
-constexpr size_t kMaxStrayThought = 32;
 
 }  // namespace
 
@@ -32,8 +27,7 @@ ReasoningSplitter::ReasoningSplitter(OutputStart start, ToolCallFormat format, c
       format_(format),
       tools_(&tools),
       ids_(&ids),
-      content_(&content),
-      may_disobey_(start == OutputStart::kAfterThought) {
+      content_(&content) {
   if (start == OutputStart::kAfterThought) content_->after_thought();
 }
 
@@ -46,18 +40,17 @@ void ReasoningSplitter::finish(OutputEnd end, EventSink& sink) {
     if (recover_call(sink)) return;
     give_up_call(sink);
   }
-  if (state_ == State::kBefore || state_ == State::kMaybeThought) begin_content(sink);
+  if (state_ == State::kBefore) content_->push(space_, sink);
   content_->finish(end, sink);
 }
 
 OutputPart ReasoningSplitter::part() const {
   if (state_ == State::kThought) return OutputPart::kThought;
-  if (state_ == State::kMaybeThought) return OutputPart::kMaybeThought;
   return state_ == State::kCallInThought ? OutputPart::kCallInThought : OutputPart::kAnswer;
 }
 
 size_t ReasoningSplitter::held() const {
-  return space_.size() + early_.size() + call_.size() + content_->held();
+  return space_.size() + call_.size() + content_->held();
 }
 
 size_t ReasoningSplitter::take(std::string_view input, EventSink& sink) {
@@ -68,8 +61,6 @@ size_t ReasoningSplitter::take(std::string_view input, EventSink& sink) {
       return take_thought(input, sink);
     case State::kCallInThought:
       return take_call(input[0], sink);
-    case State::kMaybeThought:
-      return take_early(input, sink);
     case State::kContent:
       break;
   }
@@ -91,30 +82,10 @@ size_t ReasoningSplitter::take_before(std::string_view input, EventSink& sink) {
     end_thought();
     return 1;
   }
-  if (std::exchange(may_disobey_, false)) {
-    state_ = State::kMaybeThought;
-  } else {
-    begin_content(sink);
-  }
-  return 0;
-}
-
-size_t ReasoningSplitter::take_early(std::string_view input, EventSink& sink) {
-  if (input[0] == control::kThinkClose) {
-    think_again(std::exchange(early_, {}), sink);
-    end_thought();
-    return 1;
-  }
-  const size_t n = std::min(input.size(), input.find_first_of(control::kAll));
-  early_ += input.substr(0, n);
-  if (n == 0 || early_.size() > kMaxStrayThought) begin_content(sink);
-  return n;
-}
-
-void ReasoningSplitter::begin_content(EventSink& sink) {
   state_ = State::kContent;
-  content_->push(std::exchange(space_, {}), sink);
-  content_->push(std::exchange(early_, {}), sink);
+  content_->push(space_, sink);
+  space_.clear();
+  return 0;
 }
 
 size_t ReasoningSplitter::take_thought(std::string_view input, EventSink& sink) {
@@ -176,16 +147,12 @@ bool ReasoningSplitter::may_be_call() {
 }
 
 void ReasoningSplitter::give_up_call(EventSink& sink) {
+  state_ = State::kThought;
   const std::string text = control::expand(call_);
   call_.clear();
   call_closed_ = false;
-  think_again(text, sink);
-}
-
-// `text` is thought after all. It holds no control bytes.
-void ReasoningSplitter::think_again(std::string_view text, EventSink& sink) {
-  state_ = State::kThought;
-  while (!text.empty()) text.remove_prefix(take_thought(text, sink));
+  std::string_view rest = text;
+  while (!rest.empty()) rest.remove_prefix(take_thought(rest, sink));
 }
 
 // At the end of the text: all of `call_` as calls.

@@ -1,8 +1,6 @@
 // Divides the model's text into the thought and what follows it. Only the token </think> ends a
-// thought. Where the prompt has closed the thought, a model that thinks on all the same and closes
-// it once more is understood if that is soon: the first few bytes wait for it. Blanks at a
-// thought's ends are layout, not part of it. A call inside a thought is one only if it is whole,
-// names declared tools and nothing follows it; otherwise it is thought.
+// thought. Blanks at a thought's ends are layout, not part of it. A call inside a thought is one
+// only if it is whole, names declared tools and nothing follows it; otherwise it is thought.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +25,6 @@ OutputStart output_start(std::string_view prompt_text);
 enum class OutputPart : uint8_t {
   kThought,
   kCallInThought,  // thought, unless it turns out at the end to be a call
-  kMaybeThought,   // answer, unless </think> comes next of all control tokens
   kAnswer,
 };
 
@@ -44,17 +41,14 @@ class ReasoningSplitter {
   size_t held() const;  // bytes at the end of the input that no event has been made of yet
 
  private:
-  enum class State : uint8_t { kBefore, kThought, kCallInThought, kMaybeThought, kContent };
+  enum class State : uint8_t { kBefore, kThought, kCallInThought, kContent };
 
   size_t take(std::string_view input, EventSink& sink);
   size_t take_before(std::string_view input, EventSink& sink);
   size_t take_thought(std::string_view input, EventSink& sink);
   size_t take_call(char c, EventSink& sink);
-  size_t take_early(std::string_view input, EventSink& sink);
-  void begin_content(EventSink& sink);
   void emit(std::string_view text, EventSink& sink);
   void end_thought();
-  void think_again(std::string_view text, EventSink& sink);
   void give_up_call(EventSink& sink);
   bool recover_call(EventSink& sink) const;
   bool may_be_call();
@@ -65,8 +59,6 @@ class ReasoningSplitter {
   const ToolIdGenerator* ids_;
   ContentParser* content_;
   std::string space_;           // blanks that count only if more of the same follows
-  bool may_disobey_;            // the prompt has closed the thought and nothing has come yet
-  std::string early_;           // of an answer that may yet turn out to be a thought
   std::string call_;            // from <tool_call> on, with control bytes
   size_t last_call_ = 0;        // where the last call of `call_` begins
   bool call_closed_ = false;    // its closing token has come

