@@ -1,6 +1,7 @@
 // Only the two tags around a tool call may be part of a grammar's text: thoughts come before it.
 #include "chat/grammar_tokens.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -19,6 +20,8 @@ std::shared_ptr<const GrammarVocabulary> make_grammar_vocabulary(
       bytes = control::to_byte(kind);
     } else if (kind == ControlToken::kNone && !tokenizer.is_added(id)) {
       bytes = tokenizer.token_bytes(id);
+      // A byte-level vocabulary also has the bytes that stand for control tokens here.
+      if (std::ranges::any_of(bytes, control::is_never_text)) bytes.clear();
     }
   }
   std::vector<int32_t> ends;

@@ -44,7 +44,7 @@ std::string expand(std::string_view in) {
 
 void append_text(std::string_view text, std::string& out) {
   for (const char c : text) {
-    if (static_cast<unsigned char>(c) >= 0xF8) {
+    if (is_never_text(c)) {
       out += utf8::kReplacement;
     } else {
       out += c;

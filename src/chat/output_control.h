@@ -32,6 +32,9 @@ inline constexpr std::string_view kAll = "\xF8\xF9\xFA\xFB";
 inline bool is_control(char c) {
   return c >= kThinkOpen && c <= kToolCallClose;
 }
+inline bool is_never_text(char c) {
+  return static_cast<uint8_t>(c) >= 0xF8;
+}
 
 char to_byte(ControlToken token);         // not for kNone
 std::string_view literal(char c);         // "<think>", ...

@@ -43,7 +43,8 @@ Result<ExprId> compile_spec(ExprPool& pool, const GrammarSpec& spec, bool after_
   if (!text || (!is_json && !after_thought)) {
     return text;
   }
-  const ByteSet space = ByteSet::of(' ') | ByteSet::of('\n') | ByteSet::of('\t');
+  ByteSet space = ByteSet::of('\n');
+  if (is_json) space = space | ByteSet::of(' ') | ByteSet::of('\t');
   return pool.concat(pool.repeat(pool.bytes(space), 0, kMaxLeadingSpace), *text);
 }
 

@@ -29,7 +29,8 @@ struct EbnfSpec {
 using GrammarSpec = std::variant<AnyJsonObject, JsonSchemaSpec, RegexSpec, ChoiceSpec, EbnfSpec>;
 
 // The expression of a spec, in a pool that is not closed yet. JSON may begin with a little white
-// space, and `after_thought` everything may, as models write it there; nothing follows the text.
+// space, and `after_thought` everything with line feeds, which models write there and the answer
+// leaves out; nothing follows the text.
 // Errors: kInvalidArgument.
 Result<ExprId> compile_spec(ExprPool& pool, const GrammarSpec& spec, bool after_thought = false);
 
