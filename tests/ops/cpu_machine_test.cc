@@ -39,7 +39,7 @@ TEST(CpuBackendOptions, RefusesWhatItCannotServe) {
 
 TEST(CpuBackendOptions, NamesAKernelForEveryOp) {
   const auto backend = make_cpu_backend({.threads = 1}).value();
-  EXPECT_EQ(backend->kernels().size(), size_t{13});
+  EXPECT_EQ(backend->kernels().size(), size_t{19});  // 18 ops and quantised weights
   for (const KernelInfo& info : backend->kernels()) {
     EXPECT_FALSE(info.op.empty());
     EXPECT_FALSE(info.kernel.empty()) << info.op;

@@ -32,5 +32,6 @@ std::unique_ptr<Backend> make_case_backend(const BackendCase& backend_case) {
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AttentionBits);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(VisionBits);
 
 }  // namespace deltaserve
