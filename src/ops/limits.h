@@ -12,8 +12,8 @@ struct StepLimits {
   int64_t max_tokens = 0;  // T
   int64_t max_seqs = 0;    // B
   int64_t max_model_len = 0;
-  int64_t max_logits_rows = 0;  // R where it is more than max_seqs (prompt logprobs); else 0
-  int64_t max_vision_rows = 0;  // patches of a call of a vision op; keys may be more. 0: no tower
+  int64_t max_logits_rows = 0;    // R where it is more than max_seqs (prompt logprobs); else 0
+  int64_t max_vision_rows = 0;    // patches of a call of a vision op; keys may be more. 0: no tower
   int64_t max_frame_patches = 0;  // of a picture, or of a frame of a video; 0: none are taken
   int64_t vision_pages = 0;       // of embeddings that the model keeps
 };
