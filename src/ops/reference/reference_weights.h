@@ -33,7 +33,8 @@ struct ReferenceEmbedding : EmbeddingWeight {
   std::vector<float> values;  // [V, H]
 };
 
-// Errors of all: a dtype other than kF32, kBF16, kF16 that is not quantised; a rank other than 2; shapes that disagree.
+// Errors of all: a dtype other than kF32, kBF16, kF16 that is not quantised; a rank other than 2;
+// shapes that disagree.
 Result<std::unique_ptr<LinearWeight>> make_linear(DType x_dtype, std::span<const TensorView> parts);
 Result<std::unique_ptr<GateUpWeight>> make_gate_up(DType x_dtype, const TensorView& gate,
                                                    const TensorView& up);
