@@ -21,7 +21,7 @@ class ContentBuilder {
 
   json::Value take() {
     if (parts_.empty()) {
-      return json::Value(std::move(text_));
+      return json::Value(text_);
     }
     end_text();
     return json::Value(std::move(parts_));
