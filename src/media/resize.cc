@@ -37,8 +37,8 @@ std::vector<Taps> make_taps(int32_t from, int32_t to) {
   std::vector<double> weights;
   for (int32_t i = 0; i < to; ++i) {
     const double center = (i + 0.5) * scale;
-    const int32_t begin = std::max(0, static_cast<int32_t>(center - support + 0.5));
-    const int32_t end = std::min(from, static_cast<int32_t>(center + support + 0.5));
+    const int32_t begin = std::max(0, static_cast<int32_t>(std::floor(center - support + 0.5)));
+    const int32_t end = std::min(from, static_cast<int32_t>(std::floor(center + support + 0.5)));
     weights.clear();
     double sum = 0.0;
     for (int32_t j = begin; j < end; ++j) {
