@@ -111,6 +111,7 @@ void fill_pools(const std::map<Distribution, Pool>& pools, std::byte* memory, ui
   }
   std::atomic<size_t> next = 0;
   std::vector<std::jthread> workers;
+  workers.reserve(static_cast<size_t>(threads));
   for (int32_t i = 0; i < threads; ++i) {
     workers.emplace_back([&] {
       for (size_t at = next.fetch_add(1); at < pieces.size(); at = next.fetch_add(1)) {
