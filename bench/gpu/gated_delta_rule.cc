@@ -22,8 +22,9 @@ constexpr double kTensorFlops = 780e12;
 constexpr double kCopyBytes = 4.269e12;
 
 // Relative L2 error of bfloat16 outputs from the chunked kernels, 1.7e-3 of it the last rounding.
-// The random keys here are correlated more than those of the recorded `typical` case.
-constexpr double kTypicalBound = 3.5e-3;
+// The random keys here are correlated more than those of the recorded `typical` case: up
+// to 2.99e-3.
+constexpr double kTypicalBound = 3e-3;
 
 int failures = 0;
 
