@@ -21,8 +21,8 @@ void launch_gated_rms_norm(CudaContext& context, const GatedRmsNormArgs& args);
 void launch_moe_topk(CudaContext& context, const MoeTopkArgs& args);
 void launch_moe(CudaContext& context, const MoeArgs& args);
 
-// Matrices of few rows (bfloat16, M <= kMaxSkinnyRows, K a multiple of 64). `linear` and
-// `gate_up_silu` call them where they say that they serve the shape.
+// Matrices of few rows (bfloat16, M <= kMaxSkinnyRows or twice that where N is small, K a multiple
+// of 64). `linear` and `gate_up_silu` call them where they say that they serve the shape.
 inline constexpr int64_t kMaxSkinnyRows = 16;
 bool serves_skinny(int64_t M, int64_t N, int64_t K);
 void launch_skinny_linear(CudaContext& context, const LinearArgs& args);
