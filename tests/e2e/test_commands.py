@@ -8,7 +8,8 @@ import pytest
 from conftest import BINARY, MODEL, ROOT
 
 GOLDENS = ROOT / "tests/data/goldens"
-COMMANDS = ["serve", "chat", "generate", "verify", "bench", "make-model", "doctor", "render", "parse"]
+COMMANDS = ["serve", "chat", "generate", "verify", "bench", "make-model", "doctor", "render", "parse",
+            "quantize", "quality"]
 
 
 def run(*arguments, stdin="", code=0):
