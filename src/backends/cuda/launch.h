@@ -1,5 +1,10 @@
 // Launching of kernels: every launch is checked, and a kernel is chosen by the compute dtype in one
 // place. For .cu files.
+//
+// A kernel launched by `launch_early` may start while the one before it on the stream still runs
+// (programmatic dependent launch), in a recorded step too. It calls wait_for_previous() before it
+// touches anything that a kernel of the step writes or reads, and let_next_start() once the next
+// kernel may come to the multiprocessors.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -39,6 +44,44 @@ void launch(const CudaContext& context, void (*kernel)(Params...), const LaunchS
       static_cast<Params>(std::forward<Args>(args))...);
   check_cuda(cudaGetLastError());
 }
+
+inline constexpr int32_t kEarlyLaunchArch = 90;  // devices that can
+
+// As `launch`, but the kernel may start early: it must be written for that.
+template <typename... Params, typename... Args>
+void launch_early(const CudaContext& context, void (*kernel)(Params...), const LaunchShape& shape,
+                  Args&&... args) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = shape.grid;
+  config.blockDim = shape.block;
+  config.dynamicSmemBytes = shape.shared_bytes;
+  config.stream = context.stream;
+  config.attrs = &attribute;
+  config.numAttrs = context.device.arch >= kEarlyLaunchArch ? 1 : 0;
+  check_cuda(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(std::forward<Args>(args))...));
+}
+
+#ifdef __CUDACC__
+// Waits until all kernels before this one have ended and what they wrote can be read. Weights, and
+// what was written before the step, may be read without.
+__device__ __forceinline__ void wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// The next kernel may start once every block has called this or ended. Small kernels call it first
+// of all; those that fill the device when nothing is left to load, since the next one's blocks take
+// room where there is some.
+__device__ __forceinline__ void let_next_start() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+#endif
 
 // Calls f with a null pointer of the compute dtype: float* or __nv_bfloat16*.
 template <typename F>
