@@ -40,9 +40,10 @@ def answers(program: str, backend: str, dtype: str) -> dict[str, str]:
     """The answers to all prompts, asked at once so that they share batches."""
     port = free_port()
     command = [program, "serve", "models/tiny", "--port", str(port), "--backend", backend, "--dtype", dtype]
+    began = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
         try:
-            deadline = time.monotonic() + START_SECONDS
+            deadline = began + START_SECONDS
             while True:
                 try:
                     urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=1)
@@ -50,7 +51,8 @@ def answers(program: str, backend: str, dtype: str) -> dict[str, str]:
                 except (urllib.error.URLError, OSError):
                     if server.poll() is not None or time.monotonic() > deadline:
                         raise
-                    time.sleep(0.1)
+                    time.sleep(0.01)
+            print(f"{backend} {dtype}: ready {time.monotonic() - began:.2f} s after its start", flush=True)
             out: dict[str, str] = {}
             threads = [threading.Thread(target=lambda p=p: out.update({p: ask(port, p)})) for p in PROMPTS]
             for thread in threads:
