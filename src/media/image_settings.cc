@@ -3,89 +3,23 @@
 
 #include <fmt/format.h>
 
-#include <string>
 #include <string_view>
 
-#include "json/fields.h"
+#include "media/settings_reader.h"
 
 namespace deltaserve {
 namespace {
 
 constexpr std::string_view kFile = "preprocessor_config.json";
 constexpr int64_t kBicubic = 3;  // Pillow's number
-
-// Reads one key after the other; the first error stays.
-class SettingsReader {
- public:
-  explicit SettingsReader(const json::Object& config) : config_(config) {}
-
-  int64_t integer(std::string_view key, int64_t fallback, int64_t low, int64_t high) {
-    const auto value = take(json::integer_field(config_, key));
-    if (value && (*value < low || *value > high)) {
-      fail(fmt::format("'{}' must be {} to {}, got {}", key, low, high, *value));
-    }
-    return value.value_or(fallback);
-  }
-
-  double number(std::string_view key, double fallback) {
-    return take(json::number_field(config_, key)).value_or(fallback);
-  }
-
-  // A step that transformers can leave out and this code always takes.
-  void require_true(std::string_view key) {
-    if (!take(json::bool_field(config_, key)).value_or(true)) {
-      fail(fmt::format("'{}' must be true", key));
-    }
-  }
-
-  std::array<double, 3> three_numbers(std::string_view key, double fallback) {
-    std::array<double, 3> out{fallback, fallback, fallback};
-    const Result<const json::Array*> list = json::array_field(config_, key);
-    if (!list) {
-      fail(list.error().message);
-    } else if (*list != nullptr && (*list)->size() != out.size()) {
-      fail(fmt::format("'{}' must have 3 numbers", key));
-    } else if (*list != nullptr) {
-      for (size_t i = 0; i < out.size(); ++i) {
-        const json::Value& value = (**list)[i];
-        if (!value.is_number()) {
-          fail(fmt::format("'{}' must have 3 numbers", key));
-          return out;
-        }
-        out[i] = value.to_number<double>();
-      }
-    }
-    return out;
-  }
-
-  const json::Object* object(std::string_view key) {
-    const Result<const json::Object*> value = json::object_field(config_, key);
-    if (!value) fail(value.error().message);
-    return value.value_or(nullptr);
-  }
-
-  void fail(const std::string& message) {
-    if (error_.empty()) error_ = message;
-  }
-  const std::string& error() const { return error_; }
-
- private:
-  template <typename T>
-  T take(Result<T> value) {
-    if (value) return *value;
-    fail(value.error().message);
-    return {};
-  }
-
-  const json::Object& config_;
-  std::string error_;
-};
+constexpr PixelRange kReleasedPixels = {.least = 65536, .greatest = 16'777'216};
 
 // `size` holds areas under names of edges; older files have min_pixels and max_pixels.
-void read_pixel_limits(SettingsReader& reader, ImageSettings& settings) {
+void read_pixel_limits(SettingsReader& reader, const PixelRange& fallback,
+                       ImageSettings& settings) {
   constexpr int64_t kMaxArea = int64_t{1} << 32;
-  settings.min_pixels = reader.integer("min_pixels", 65536, 1, kMaxArea);
-  settings.max_pixels = reader.integer("max_pixels", 16777216, 1, kMaxArea);
+  settings.min_pixels = reader.integer("min_pixels", fallback.least, 1, kMaxArea);
+  settings.max_pixels = reader.integer("max_pixels", fallback.greatest, 1, kMaxArea);
   if (const json::Object* size = reader.object("size")) {
     SettingsReader nested(*size);
     settings.min_pixels = nested.integer("shortest_edge", settings.min_pixels, 1, kMaxArea);
@@ -99,14 +33,13 @@ void read_pixel_limits(SettingsReader& reader, ImageSettings& settings) {
 
 }  // namespace
 
-Result<ImageSettings> parse_image_settings(const json::Object& config) {
-  SettingsReader reader(config);
+ImageSettings read_frame_settings(SettingsReader& reader, const PixelRange& fallback) {
   ImageSettings settings;
   settings.patch_size = static_cast<int32_t>(reader.integer("patch_size", 16, 1, 256));
   settings.temporal_patch_size =
       static_cast<int32_t>(reader.integer("temporal_patch_size", 2, 1, 16));
   settings.merge_size = static_cast<int32_t>(reader.integer("merge_size", 2, 1, 16));
-  read_pixel_limits(reader, settings);
+  read_pixel_limits(reader, fallback, settings);
   for (const std::string_view step : {"do_resize", "do_rescale", "do_normalize"}) {
     reader.require_true(step);
   }
@@ -123,6 +56,12 @@ Result<ImageSettings> parse_image_settings(const json::Object& config) {
     settings.offset[c] = static_cast<float>(mean[c] * (1.0 / rescale));
     settings.scale[c] = static_cast<float>(deviation[c] * (1.0 / rescale));
   }
+  return settings;
+}
+
+Result<ImageSettings> parse_image_settings(const json::Object& config) {
+  SettingsReader reader(config);
+  const ImageSettings settings = read_frame_settings(reader, kReleasedPixels);
   if (!reader.error().empty()) return invalid(fmt::format("{}: {}.", kFile, reader.error()));
   return settings;
 }

@@ -24,6 +24,17 @@ struct ImageSettings {
   ResizeLimits resize_limits() const { return {patch_size * merge_size, min_pixels, max_pixels}; }
 };
 
+// Areas that stand in for a configuration's own.
+struct PixelRange {
+  int64_t least = 0;
+  int64_t greatest = 0;
+};
+
+class SettingsReader;
+
+// The keys that pictures and frames of videos share. Errors are left in the reader.
+ImageSettings read_frame_settings(SettingsReader& reader, const PixelRange& fallback);
+
 // `config`: the object of preprocessor_config.json, or "image_processor" of processor_config.json.
 Result<ImageSettings> parse_image_settings(const json::Object& config);
 
