@@ -152,8 +152,8 @@ void Decoder::run_model(const Step& step, const Batch& batch, const HiddenCallba
                   .table = embed_tokens_.get(),
                   .out = workspace_->residual.as<float>()});
   inject_vision(batch);
-  run_layers(step, on_hidden);
-  run_head(step, batch, on_hidden);
+  const float* pending = run_layers(step, on_hidden);
+  run_head(step, batch, pending, on_hidden);
 }
 
 void Decoder::inject_vision(const Batch& batch) const {
@@ -166,15 +166,16 @@ void Decoder::inject_vision(const Batch& batch) const {
   }
 }
 
-void Decoder::run_layers(const Step& step, const HiddenCallback& on_hidden) {
+const float* Decoder::run_layers(const Step& step, const HiddenCallback& on_hidden) {
   auto* residual = workspace_->residual.as<float>();
   void* normed = workspace_->normed.data();
   auto* delta = workspace_->delta.as<float>();
+  const float* pending = nullptr;
   size_t linear_index = 0;
   size_t full_index = 0;
   for (size_t i = 0; i < layers_.size(); ++i) {
     const DecoderLayer& layer = layers_[i];
-    add_norm(residual, i == 0 ? nullptr : delta, layer.input_norm, normed, step.T);
+    add_norm(residual, pending, layer.input_norm, normed, step.T);
     report_hidden(on_hidden, static_cast<int32_t>(i), DType::kF32, residual, step.T);
     if (const auto* linear = std::get_if<GatedDeltaNet>(&layer.mixer)) {
       linear->forward(step, normed, delta, cache_.linear_state(linear_index));
@@ -183,16 +184,24 @@ void Decoder::run_layers(const Step& step, const HiddenCallback& on_hidden) {
       std::get<Attention>(layer.mixer).forward(step, rope_, normed, delta, cache_.kv(full_index));
       ++full_index;
     }
-    add_norm(residual, delta, layer.post_attention_norm, normed, step.T);
     if (const auto* moe = std::get_if<Moe>(&layer.ffn)) {
-      moe->forward(step, normed, delta);
+      pending = moe->forward(step,
+                             {.residual = residual,
+                              .delta = delta,
+                              .weight = layer.post_attention_norm.as<float>(),
+                              .eps = config_.rms_norm_eps},
+                             normed, delta);
     } else {
+      add_norm(residual, delta, layer.post_attention_norm, normed, step.T);
       std::get<Mlp>(layer.ffn).forward(step, normed, delta);
+      pending = delta;
     }
   }
+  return pending;
 }
 
-void Decoder::run_head(const Step& step, const Batch& batch, const HiddenCallback& on_hidden) {
+void Decoder::run_head(const Step& step, const Batch& batch, const float* pending,
+                       const HiddenCallback& on_hidden) {
   const Workspace& workspace = *workspace_;
   const auto R = static_cast<int64_t>(batch.logits_rows.size());
   DS_CHECK(R <= std::max(limits_.max_seqs, limits_.max_logits_rows));
@@ -200,8 +209,9 @@ void Decoder::run_head(const Step& step, const Batch& batch, const HiddenCallbac
     auto* last_residual = workspace.last_residual.as<float>();
     auto* last_delta = workspace.last_delta.as<float>();
     gather_rows(batch.logits_rows, workspace.residual.as<float>(), last_residual);
-    gather_rows(batch.logits_rows, workspace.delta.as<float>(), last_delta);
-    add_norm(last_residual, last_delta, norm_, workspace.last_normed.data(), R);
+    if (pending != nullptr) gather_rows(batch.logits_rows, pending, last_delta);
+    add_norm(last_residual, pending != nullptr ? last_delta : nullptr, norm_,
+             workspace.last_normed.data(), R);
     backend_.linear({.M = R,
                      .x = workspace.last_normed.data(),
                      .x_stride = config_.hidden_size,
@@ -211,8 +221,7 @@ void Decoder::run_head(const Step& step, const Batch& batch, const HiddenCallbac
                      .out_float = true});
   }
   if (on_hidden) {
-    add_norm(workspace.residual.as<float>(), workspace.delta.as<float>(), norm_,
-             workspace.normed.data(), step.T);
+    add_norm(workspace.residual.as<float>(), pending, norm_, workspace.normed.data(), step.T);
     report_hidden(on_hidden, config_.num_hidden_layers, backend_.compute_dtype(),
                   workspace.normed.data(), step.T);
   }

@@ -54,8 +54,10 @@ class Decoder final : public Model {
  private:
   void run_model(const Step& step, const Batch& batch, const HiddenCallback& on_hidden);
   void inject_vision(const Batch& batch) const;
-  void run_layers(const Step& step, const HiddenCallback& on_hidden);
-  void run_head(const Step& step, const Batch& batch, const HiddenCallback& on_hidden);
+  // Returns what the residual still lacks, or null.
+  const float* run_layers(const Step& step, const HiddenCallback& on_hidden);
+  void run_head(const Step& step, const Batch& batch, const float* pending,
+                const HiddenCallback& on_hidden);
   void add_norm(float* residual, const float* delta, const DeviceBuffer& weight, void* out,
                 int64_t rows) const;
   void gather_rows(const std::vector<int32_t>& rows, const float* from, float* to) const;

@@ -19,6 +19,9 @@ class Mlp {
   // out [T, H] = mlp(x [T, H]), both X.
   void forward(const Step& step, const void* x, float* out) const;
 
+  const GateUpWeight& gate_up() const { return *gate_up_; }
+  const LinearWeight& down_proj() const { return *down_proj_; }
+
  private:
   int64_t hidden_size_ = 0;        // H
   int64_t intermediate_size_ = 0;  // I

@@ -66,41 +66,71 @@ Moe::Moe(const ModelConfig& config, const std::string& prefix, WeightLoader& loa
   experts_ = loader.experts(views.gate, views.up, views.down, prefix + "experts");
 }
 
-void Moe::forward(const Step& step, const void* x, float* out) const {
-  Backend& backend = step.backend;
-  Workspace& workspace = step.workspace;
-  const int64_t stride = row_stride(router_->N);
-  auto* router = workspace.router.as<float>();
-  auto* expert_ids = workspace.expert_ids.as<int32_t>();
-  auto* expert_weights = workspace.expert_weights.as<float>();
+MoeBlockArgs Moe::block(const Step& step, const Norm& norm, void* normed) const {
+  const Workspace& workspace = step.workspace;
+  return {.T = step.T,
+          .H = hidden_size_,
+          .K = moe_.num_experts_per_tok,
+          .renormalize = moe_.norm_topk_prob,
+          .residual = norm.residual,
+          .delta = norm.delta,
+          .norm_weight = norm.weight,
+          .eps = norm.eps,
+          .router = router_.get(),
+          .experts = experts_.get(),
+          .shared_gate_up = &shared_expert_.gate_up(),
+          .shared_down = &shared_expert_.down_proj(),
+          .x = normed,
+          .logits = workspace.router.as<float>(),
+          .logits_stride = row_stride(router_->N),
+          .expert_ids = workspace.expert_ids.as<int32_t>(),
+          .weights = workspace.expert_weights.as<float>(),
+          .inner = workspace.inner.data(),
+          .inner_stride = row_stride(moe_.shared_expert_intermediate_size),
+          .shared = workspace.shared.as<float>()};
+}
 
+const float* Moe::forward(const Step& step, const Norm& norm, void* normed, float* out) const {
+  Backend& backend = step.backend;
+  const MoeBlockArgs args = block(step, norm, normed);
+  if (backend.moe_block(args)) {
+    return nullptr;
+  }
+  backend.add_rms_norm({.T = step.T,
+                        .H = hidden_size_,
+                        .residual = norm.residual,
+                        .delta = norm.delta,
+                        .weight = norm.weight,
+                        .eps = norm.eps,
+                        .out = normed});
   backend.linear({.M = step.T,
-                  .x = x,
+                  .x = normed,
                   .x_stride = hidden_size_,
                   .weight = router_.get(),
-                  .out = router,
-                  .out_stride = stride,
+                  .out = args.logits,
+                  .out_stride = args.logits_stride,
                   .out_float = true});
   backend.moe_topk({.T = step.T,
                     .E = moe_.num_experts,
-                    .K = moe_.num_experts_per_tok,
-                    .logits = router,
-                    .logits_stride = stride,
-                    .renormalize = moe_.norm_topk_prob,
-                    .expert_ids = expert_ids,
-                    .weights = expert_weights});
-  shared_expert_.forward(step, x, workspace.shared.as<float>());
+                    .K = args.K,
+                    .logits = args.logits,
+                    .logits_stride = args.logits_stride,
+                    .renormalize = args.renormalize,
+                    .expert_ids = args.expert_ids,
+                    .weights = args.weights});
+  shared_expert_.forward(step, normed, args.shared);
   backend.moe({.T = step.T,
-               .K = moe_.num_experts_per_tok,
-               .x = x,
+               .K = args.K,
+               .x = normed,
                .x_stride = hidden_size_,
                .experts = experts_.get(),
-               .expert_ids = expert_ids,
-               .weights = expert_weights,
-               .shared = workspace.shared.as<float>(),
-               .shared_gate = router + moe_.num_experts,
-               .shared_gate_stride = stride,
+               .expert_ids = args.expert_ids,
+               .weights = args.weights,
+               .shared = args.shared,
+               .shared_gate = args.logits + moe_.num_experts,
+               .shared_gate_stride = args.logits_stride,
                .out = out});
+  return out;
 }
 
 }  // namespace deltaserve

@@ -19,10 +19,21 @@ class Moe {
   // the loader.
   Moe(const ModelConfig& config, const std::string& prefix, WeightLoader& loader);
 
-  // out [T, H] = moe(x [T, H]), both X.
-  void forward(const Step& step, const void* x, float* out) const;
+  // The norm before the block. `delta` is null or what `residual` lacks.
+  struct Norm {
+    float* residual = nullptr;      // [T, H]
+    const float* delta = nullptr;   // [T, H]
+    const float* weight = nullptr;  // [H]
+    float eps = 0.0F;
+  };
+
+  // residual += delta, normed [T, H] X = its norm. moe(normed) goes to `out` [T, H], which may be
+  // `delta`, or is added to the residual at once. Returns what is still to be added: `out` or null.
+  const float* forward(const Step& step, const Norm& norm, void* normed, float* out) const;
 
  private:
+  MoeBlockArgs block(const Step& step, const Norm& norm, void* normed) const;
+
   MoeConfig moe_;
   int64_t hidden_size_ = 0;               // H
   std::unique_ptr<LinearWeight> router_;  // rows E experts | 1 shared expert's gate

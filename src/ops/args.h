@@ -176,4 +176,30 @@ struct MoeArgs {
   float* out = nullptr;  // [T, H]
 };
 
+// A whole block of experts and the norm before it: x = rms_norm(residual += delta), then residual
+// += what linear (router, float32 out), moe_topk, gate_up_silu and linear (the shared expert) and
+// moe make of x. The buffers that these write are scratch.
+struct MoeBlockArgs {
+  int64_t T = 0;
+  int64_t H = 0;
+  int32_t K = 0;
+  bool renormalize = true;
+  float* residual = nullptr;           // [T, H]
+  const float* delta = nullptr;        // [T, H] or null
+  const float* norm_weight = nullptr;  // [H]
+  float eps = 0.0F;
+  const LinearWeight* router = nullptr;  // rows E experts | 1 gate of the shared expert
+  const ExpertsWeight* experts = nullptr;
+  const GateUpWeight* shared_gate_up = nullptr;
+  const LinearWeight* shared_down = nullptr;
+  void* x = nullptr;        // [T, H] X
+  float* logits = nullptr;  // [T, logits_stride]
+  int64_t logits_stride = 0;
+  int32_t* expert_ids = nullptr;  // [T, K]
+  float* weights = nullptr;       // [T, K]
+  void* inner = nullptr;          // [T, inner_stride] X
+  int64_t inner_stride = 0;
+  float* shared = nullptr;  // [T, H]
+};
+
 }  // namespace deltaserve

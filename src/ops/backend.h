@@ -94,6 +94,8 @@ class Backend {
   virtual void gated_rms_norm(const GatedRmsNormArgs& args) = 0;
   virtual void moe_topk(const MoeTopkArgs& args) = 0;
   virtual void moe(const MoeArgs& args) = 0;
+  // May fuse a block's ops. Returns whether it did; else nothing has happened.
+  virtual bool moe_block(const MoeBlockArgs& /*args*/) { return false; }
   // The vision tower.
   virtual void linear_bias(const LinearBiasArgs& args) = 0;
   virtual void add_layer_norm(const AddLayerNormArgs& args) = 0;
