@@ -14,7 +14,7 @@ set(tables 0)
 set(leaks "")
 foreach(line IN LISTS lines)
   # archive:member:address type name; the type is one letter.
-  if(NOT line MATCHES ":(portable|avx2|avx512|avx512_bf16)\\.cc\\.o: *[0-9a-f]* ([A-Za-z]) (.*)$")
+  if(NOT line MATCHES ":(portable|avx2|avx512|avx512_bf16|amx)\\.cc\\.o: *[0-9a-f]* ([A-Za-z]) (.*)$")
     continue()
   endif()
   set(type ${CMAKE_MATCH_2})

@@ -74,7 +74,7 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   command.add_option("--cpu-isa", options.cpu_isa,
-                     "Force an instruction set: portable, avx2, avx512, avx512_bf16");
+                     "Force an instruction set: portable, avx2, avx512, avx512_bf16, amx");
 }
 
 void add_engine_options(CLI::App& command, EngineOptions& options) {

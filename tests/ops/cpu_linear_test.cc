@@ -190,11 +190,56 @@ TEST(CpuLinearAcrossIsas, Bf16ProductsAreTheSameBits) {
   const OwnedTensor w(DType::kBF16, {N, K}, uniform_values(static_cast<size_t>(N * K), 14, 0.37F));
   std::optional<std::vector<std::byte>> first;
   for (const CpuIsa isa : machine_isas()) {
+    if (isa == CpuIsa::kAmx) {
+      continue;  // has an order of its own: below
+    }
     const auto out = Linear(DType::kBF16, isa, 2, w).run(M, x.data(), true);
     if (!first) {
       first = out;
     }
     EXPECT_EQ(out, *first) << cpu_isa_name(isa);
+  }
+}
+
+// TDPBF16PS: for every 32 of K one chain of fused multiply-adds over the even products and one over
+// the odd ones, each from zero; their sum is added to the result.
+float amx_sum(const float* x, const float* w, int64_t K) {
+  float sum = 0.0F;
+  for (int64_t k = 0; k < K; k += 32) {
+    float even = 0.0F;
+    float odd = 0.0F;
+    for (int64_t i = k; i < std::min(k + 32, K); i += 2) {
+      even = std::fma(x[i], w[i], even);
+      odd = std::fma(x[i + 1], w[i + 1], odd);
+    }
+    sum += even + odd;
+  }
+  return sum;
+}
+
+TEST(CpuLinearAcrossIsas, AmxAddsInItsOwnOrder) {
+  const int64_t N = 70;
+  const int64_t K = 2600;
+  const auto x = uniform_values(static_cast<size_t>(300 * K), 15, 0.71F);
+  const auto w = uniform_values(static_cast<size_t>(N * K), 16, 0.37F);
+  const OwnedTensor w_tensor(DType::kBF16, {N, K}, w);
+  const auto rounded_x = to_x(DType::kBF16, x);
+  const auto x_values = from_x(DType::kBF16, rounded_x);
+  const auto w_values = to_float_vector(w_tensor.view);
+  for (const CpuIsa isa : machine_isas()) {
+    if (isa != CpuIsa::kAmx) {
+      continue;
+    }
+    for (const int64_t M : {1, 16, 20, 32, 70, 300}) {
+      const auto out = from_x(
+          DType::kF32, Linear(DType::kBF16, isa, 2, w_tensor).run(M, rounded_x.data(), true));
+      for (int64_t i = 0; i < M * N; ++i) {
+        ASSERT_EQ(out[static_cast<size_t>(i)],
+                  amx_sum(&x_values[static_cast<size_t>(i / N * K)],
+                          &w_values[static_cast<size_t>(i % N * K)], K))
+            << "M " << M << " at " << i;
+      }
+    }
   }
 }
 

@@ -14,11 +14,11 @@
 namespace deltaserve {
 
 // In ascending order of preference.
-enum class CpuIsa : uint8_t { kPortable, kAvx2, kAvx512, kAvx512Bf16 };
+enum class CpuIsa : uint8_t { kPortable, kAvx2, kAvx512, kAvx512Bf16, kAmx };
 inline constexpr std::array kCpuIsas = {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512,
-                                        CpuIsa::kAvx512Bf16};
+                                        CpuIsa::kAvx512Bf16, CpuIsa::kAmx};
 
-std::string_view cpu_isa_name(CpuIsa isa);  // "portable", "avx2", "avx512", "avx512_bf16"
+std::string_view cpu_isa_name(CpuIsa isa);  // as --cpu-isa takes it
 Result<CpuIsa> parse_cpu_isa(std::string_view name);
 
 struct CpuOptions {

@@ -11,6 +11,8 @@
 #include <sched.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+
+#include "backends/cpu/amx_permission.h"
 #endif
 
 namespace deltaserve {
@@ -132,6 +134,8 @@ std::string_view cpu_isa_name(CpuIsa isa) {
       return "avx512";
     case CpuIsa::kAvx512Bf16:
       return "avx512_bf16";
+    case CpuIsa::kAmx:
+      return "amx";
   }
   return "";
 }
@@ -143,7 +147,7 @@ Result<CpuIsa> parse_cpu_isa(std::string_view name) {
     }
   }
   return invalid(fmt::format(
-      "unknown instruction set '{}': choose portable, avx2, avx512 or avx512_bf16", name));
+      "unknown instruction set '{}': choose portable, avx2, avx512, avx512_bf16 or amx", name));
 }
 
 bool cpu_supports(CpuIsa isa) {
@@ -158,6 +162,8 @@ bool cpu_supports(CpuIsa isa) {
       return features.avx512;
     case CpuIsa::kAvx512Bf16:
       return features.avx512_bf16;
+    case CpuIsa::kAmx:
+      return features.avx512 && amx_granted();
   }
   return false;
 #else

@@ -15,6 +15,8 @@ const CpuKernels& cpu_kernels(CpuIsa isa) {
       return kAvx512Kernels;
     case CpuIsa::kAvx512Bf16:
       return kAvx512Bf16Kernels;
+    case CpuIsa::kAmx:
+      return kAmxKernels;
   }
 #endif
   static_cast<void>(isa);

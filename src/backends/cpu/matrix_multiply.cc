@@ -6,15 +6,6 @@
 namespace deltaserve {
 namespace {
 
-// K per pass when several row tiles share a panel: 256 columns of K are 16 KiB of a bfloat16 panel,
-// half of the smallest L1, and stay there while the tiles pass.
-constexpr int64_t kBlockK = 256;
-
-// Distance of the stream prefetch when one tile reads panels once, in bytes. Measured on Zen 4 with
-// both cores: two streams 1 KiB ahead read 55 GB/s, one stream 38 to 42 whatever the distance.
-constexpr int64_t kPrefetchTwo = 1024;
-constexpr int64_t kPrefetchOne = 8192;
-
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
@@ -41,30 +32,68 @@ void multiply_stream(const MultiplyTask& task, float* c, TileSink sink) {
     }
   };
   for (int64_t p = task.panels.begin; p < task.panels.begin + half; ++p) {
-    run(p, 2, kPrefetchTwo);
+    run(p, 2, task.kernels->two_streams_ahead);
   }
   for (int64_t p = task.panels.begin + 2 * half; p < task.panels.end; ++p) {
-    run(p, 1, kPrefetchOne);
+    run(p, 1, task.kernels->one_stream_ahead);
   }
 }
 
-// Several tiles and up to kMaxTaskPanels panels: K in blocks, the accumulators of all tiles and
+int64_t rows_of(const MultiplyTask& task) {
+  return task.rows->tile(task.tiles.end - 1).end - task.rows->tile(task.tiles.begin).begin;
+}
+
+// The tiles before the last, partial one go through the kernels' own blocks.
+IndexRange multiply_full_tiles(const MultiplyTask& task, int64_t next_panel, float* scratch) {
+  const PackedRows& rows = *task.rows;
+  const MatrixKernels& kernels = *task.kernels;
+  const IndexRange last = rows.tile(task.tiles.end - 1);
+  const bool all_full = last.end - last.begin == rows.max_tile_rows;
+  const IndexRange full = {task.tiles.begin, all_full ? task.tiles.end : task.tiles.end - 1};
+  const std::byte* a = rows.data + rows.tile(full.begin).begin * rows.row_bytes;
+  GemmBlock block;
+  block.a_tile_bytes = rows.max_tile_rows * rows.row_bytes;
+  block.tiles = full.end - full.begin;
+  block.panel_bytes = task.matrix->panel_bytes;
+  block.panels = task.panels.end - task.panels.begin;
+  block.c = scratch;
+  block.c_panel_floats = rows_of(task) * kPanelColumns;
+  const auto a_at = [&](int64_t k) { return a + packed_offset(kernels, k) * rows.max_tile_rows; };
+  const auto panel_at = [&](int64_t panel, int64_t k) {
+    return task.matrix->panel(panel) + panel_offset(task.matrix->dtype, k);
+  };
+  for (int64_t k = 0; k < rows.k; k += kernels.block_k) {
+    const int64_t next_k = k + kernels.block_k;
+    const bool more = next_k < rows.k;
+    block.k = std::min(kernels.block_k, rows.k - k);
+    block.accumulate = k > 0;
+    block.a = a_at(k);
+    block.panel = panel_at(task.panels.begin, k);
+    block.next_a = a_at(more ? next_k : 0);
+    block.next_panel = more ? panel_at(task.panels.begin, next_k) : panel_at(next_panel, 0);
+    kernels.multiply_block(block);
+  }
+  return {full.end, task.tiles.end};
+}
+
+// Several tiles and up to task_panels panels: K in blocks, the accumulators of `tiles` and all
 // panels in scratch meanwhile.
-void multiply_blocked(const MultiplyTask& task, float* scratch, TileSink sink) {
+void multiply_tiles(const MultiplyTask& task, IndexRange tiles, float* scratch, TileSink sink) {
   const PackedRows& rows = *task.rows;
   const DType dtype = task.matrix->dtype;
   const int64_t K = rows.k;
   const int64_t first_row = rows.tile(task.tiles.begin).begin;
-  const int64_t task_rows = rows.tile(task.tiles.end - 1).end - first_row;
+  const int64_t task_rows = rows_of(task);
+  const int64_t block_k = task.kernels->block_k;
   GemmTile tile;
   tile.prefetch_to_l2 = true;
-  for (int64_t k = 0; k < K; k += kBlockK) {
-    tile.k = std::min(kBlockK, K - k);
+  for (int64_t k = 0; k < K; k += block_k) {
+    tile.k = std::min(block_k, K - k);
     tile.accumulate = k > 0;
-    const bool last_block = k + kBlockK >= K;
+    const bool last_block = k + block_k >= K;
     for (int64_t p = task.panels.begin; p < task.panels.end; ++p) {
       tile.panel = task.matrix->panel(p) + panel_offset(dtype, k);
-      for (int64_t t = task.tiles.begin; t < task.tiles.end; ++t) {
+      for (int64_t t = tiles.begin; t < tiles.end; ++t) {
         const IndexRange range = rows.tile(t);
         tile.rows = range.end - range.begin;
         tile.a =
@@ -73,9 +102,9 @@ void multiply_blocked(const MultiplyTask& task, float* scratch, TileSink sink) {
                  ((p - task.panels.begin) * task_rows + range.begin - first_row) * kPanelColumns;
         // The last tile brings the next panel's part near.
         const bool more = p + 1 < task.panels.end;
-        tile.prefetch = t + 1 == task.tiles.end && (more || !last_block)
+        tile.prefetch = t + 1 == tiles.end && (more || !last_block)
                             ? task.matrix->panel(more ? p + 1 : task.panels.begin) +
-                                  panel_offset(dtype, more ? k : k + kBlockK)
+                                  panel_offset(dtype, more ? k : k + block_k)
                             : nullptr;
         task.kernels->multiply(tile);
         if (last_block) {
@@ -84,6 +113,23 @@ void multiply_blocked(const MultiplyTask& task, float* scratch, TileSink sink) {
       }
     }
   }
+}
+
+void multiply_blocked(const MultiplyTask& task, int64_t next_panel, float* scratch, TileSink sink) {
+  if (task.kernels->multiply_block == nullptr) {
+    multiply_tiles(task, task.tiles, scratch, sink);
+    return;
+  }
+  const IndexRange rest = multiply_full_tiles(task, next_panel, scratch);
+  for (int64_t p = task.panels.begin; p < task.panels.end; ++p) {
+    for (int64_t t = task.tiles.begin; t < rest.begin; ++t) {
+      const IndexRange range = task.rows->tile(t);
+      const int64_t row = range.begin - task.rows->tile(task.tiles.begin).begin;
+      sink(scratch + ((p - task.panels.begin) * rows_of(task) + row) * kPanelColumns, range.begin,
+           range.end - range.begin, p);
+    }
+  }
+  multiply_tiles(task, rest, scratch, sink);
 }
 
 }  // namespace
@@ -95,8 +141,8 @@ PackedRows packed_layout(const CpuContext& /*context*/, const MatrixKernels& ker
   packed.rows = rows;
   packed.max_tile_rows = kernels.max_rows;
   packed.tiles = ceil_div(rows, packed.max_tile_rows);
-  const int64_t multiple = kernels.group == 0 ? 2 : kPanelKStep;
-  packed.k = ceil_div(K, multiple) * multiple;
+  packed.full_tiles = kernels.multiply_block != nullptr;
+  packed.k = ceil_div(K, kernels.packed_k) * kernels.packed_k;
   packed.row_bytes = packed_offset(kernels, packed.k);
   return packed;
 }
@@ -116,21 +162,23 @@ void multiply_task(const MultiplyTask& task, float* scratch, TileSink sink) {
     return;
   }
   MultiplyTask part = task;
-  for (int64_t p = task.panels.begin; p < task.panels.end; p += kMaxTaskPanels) {
-    part.panels = {p, std::min(p + kMaxTaskPanels, task.panels.end)};
-    multiply_blocked(part, scratch, sink);
+  for (int64_t p = task.panels.begin; p < task.panels.end; p += task.kernels->task_panels) {
+    part.panels = {p, std::min(p + task.kernels->task_panels, task.panels.end)};
+    const int64_t next_panel = std::min(part.panels.end, task.matrix->panels - 1);
+    multiply_blocked(part, next_panel, scratch, sink);
   }
 }
 
-TaskShape choose_task_shape(int64_t threads, int64_t panels, const PackedRows& rows) {
+TaskShape choose_task_shape(int64_t threads, int64_t panels, const MatrixKernels& kernels,
+                            const PackedRows& rows) {
   // A few tasks a thread, so that one slow core does not hold up the others.
   const int64_t wanted = 4 * threads;
   TaskShape shape;
-  const int64_t row_parts = ceil_div(rows.rows, kMaxTaskRows);
+  const int64_t row_parts = ceil_div(rows.rows, kernels.task_rows);
   shape.tiles = std::max<int64_t>(1, rows.tiles / row_parts);
   const int64_t parts = ceil_div(rows.tiles, shape.tiles);
   // A single tile keeps no accumulators, so its streams may be long.
-  const int64_t most_panels = rows.tiles == 1 ? panels : kMaxTaskPanels;
+  const int64_t most_panels = rows.tiles == 1 ? panels : kernels.task_panels;
   shape.panels = std::clamp<int64_t>(panels * parts / wanted, 1, most_panels);
   const int64_t tasks = parts * ceil_div(panels, shape.panels);
   if (tasks < wanted) {
@@ -150,7 +198,7 @@ void multiply(CpuContext& context, const MultiplyArgs& args, TileSink sink) {
     const int64_t count = std::min(kRowBlock, args.M - first);
     const auto* x = static_cast<const std::byte*>(args.x) + first * args.x_stride * element;
     const PackedRows packed = packed_layout(context, kernels, count, matrix.K, packed_data);
-    const TaskShape shape = choose_task_shape(context.threads, matrix.panels, packed);
+    const TaskShape shape = choose_task_shape(context.threads, matrix.panels, kernels, packed);
     const int64_t groups = ceil_div(matrix.panels, shape.panels);
     const int64_t tasks = groups * ceil_div(packed.tiles, shape.tiles);
     std::atomic<int64_t> next = 0;

@@ -12,17 +12,22 @@
 
 namespace deltaserve {
 
-// Rows in the order in which kernels read them: tiles of at most max_rows rows, nearly equal, each
-// packed by MatrixKernels::pack.
+// Rows in the order in which kernels read them: tiles of at most max_rows rows, each packed by
+// MatrixKernels::pack. Nearly equal ones, or, for kernels that take blocks, full ones but the last.
 struct PackedRows {
   std::byte* data = nullptr;
   int64_t rows = 0;
   int64_t max_tile_rows = 0;  // the kernels' max_rows
   int64_t tiles = 0;
-  int64_t k = 0;  // as the kernels see it: K to an even number, for integers to a multiple of 32
+  int64_t k = 0;  // as the kernels see it: a multiple of packed_k
   int64_t row_bytes = 0;
+  bool full_tiles = false;
 
-  IndexRange tile(int64_t index) const { return split_range(rows, tiles, index); }
+  IndexRange tile(int64_t index) const {
+    return full_tiles ? IndexRange{index * max_tile_rows,
+                                   index + 1 < tiles ? (index + 1) * max_tile_rows : rows}
+                      : split_range(rows, tiles, index);
+  }
 };
 
 PackedRows packed_layout(const CpuContext& context, const MatrixKernels& kernels, int64_t rows,
@@ -42,7 +47,7 @@ struct MultiplyTask {
   IndexRange panels;  // of matrix
 };
 
-// One thread's task of up to kMaxTaskRows rows; `scratch` has at least kTileScratchBytes.
+// One thread's task of up to task_rows rows; `scratch` has at least kTileScratchBytes.
 void multiply_task(const MultiplyTask& task, float* scratch, TileSink sink);
 
 // How many panels and row tiles a task takes, so that `threads` threads find work and a task's
@@ -51,12 +56,12 @@ struct TaskShape {
   int64_t panels = 1;
   int64_t tiles = 1;
 };
-TaskShape choose_task_shape(int64_t threads, int64_t panels, const PackedRows& rows);
+TaskShape choose_task_shape(int64_t threads, int64_t panels, const MatrixKernels& kernels,
+                            const PackedRows& rows);
 
-// Rows and panels of a task whose accumulators stay in L2 together: 192 KiB.
-inline constexpr int64_t kMaxTaskRows = 384;
-inline constexpr int64_t kMaxTaskPanels = 4;
-inline constexpr int64_t kTileScratchBytes = kMaxTaskRows * kMaxTaskPanels * kPanelColumns * 4;
+inline constexpr int64_t kMaxTaskRows = 384;  // no kernels' task_rows are fewer
+// The sums of task_rows x task_panels of any kernels: at most 512 rows of 8 panels.
+inline constexpr int64_t kTileScratchBytes = int64_t{512} * 8 * kPanelColumns * 4;
 
 // Rows that are packed and multiplied together: the weights are read once for as many.
 inline constexpr int64_t kRowBlock = 512;

@@ -2,8 +2,8 @@
 // its rows at once. Three phases with a barrier between them: gather and pack the rows; gate_up
 // with silu * up into the packed rows of down; down into a row of float32 per pair. Then each token
 // adds its rows in ascending expert id. Tasks are rows of one expert times some of its panels,
-// handed out dynamically: none of this can change a bit. With integer weights a fourth phase packs
-// the rows of down, whose groups span several panels of gate_up.
+// handed out dynamically: none of this can change a bit. With integer weights, and on AMX, a fourth
+// phase packs the rows of down, whose steps of K span several panels of gate_up.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -177,7 +177,8 @@ class MoeBlock {
     }
   }
 
-  bool packs_later() const { return down_.group != 0; }
+  // Where a panel of gate_up gives half of what the rows of down are packed in.
+  bool packs_later() const { return down_.packed_k > kHalfPanel; }
 
   std::byte* inner_row(int64_t place) const {
     return reinterpret_cast<std::byte*>(ws_.inner) +
@@ -284,7 +285,7 @@ class MoeBlock {
 void cpu_moe(CpuContext& context, const MoeArgs& args) {
   const auto& weight = static_cast<const CpuExpertsWeight&>(*args.experts);
   const int64_t block = std::min(std::max<int64_t>(args.T, context.limits.max_tokens), kTokenBlock);
-  const int64_t row_floats = context.kernels->max_rows * weight.H;
+  const int64_t row_floats = kMaxTileRows * weight.H;
   context.require_thread_scratch(static_cast<size_t>(row_floats) * sizeof(float));
   context.require_shared_scratch(
       static_cast<size_t>(Workspace(nullptr, block, args.K, weight).bytes));

@@ -37,7 +37,8 @@ class VisionAttention {
       : context_(context),
         args_(args),
         functions_(vision_attention_functions(context.isa)),
-        kernels_(matrix_kernels(context, context.compute_dtype)),
+        kernels_(context.compute_dtype == DType::kBF16 ? context.kernels->short_bf16
+                                                       : context.kernels->f32),
         tile_rows_(context.kernels->max_rows),
         x_bytes_(dtype_size(context.compute_dtype)),
         padded_dim_(round_up(args.head_dim, kPanelColumns)) {

@@ -10,6 +10,7 @@ extern const CpuKernels kPortableKernels;
 extern const CpuKernels kAvx2Kernels;
 extern const CpuKernels kAvx512Kernels;
 extern const CpuKernels kAvx512Bf16Kernels;
+extern const CpuKernels kAmxKernels;
 #endif
 
 }  // namespace deltaserve

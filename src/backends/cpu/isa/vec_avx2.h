@@ -108,8 +108,20 @@ inline constexpr int kQuantVecs = 2;
 inline IntVec int_set(int32_t x) {
   return {_mm256_set1_epi32(x)};
 }
+inline IntVec int_load(const int32_t* p) {
+  return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))};
+}
+inline void int_store(int32_t* p, IntVec a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a.v);
+}
+inline IntVec int_add(IntVec a, IntVec b) {
+  return {_mm256_add_epi32(a.v, b.v)};
+}
 inline ByteVec bytes_load(const uint8_t* p) {
   return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))};
+}
+inline void bytes_store(uint8_t* p, ByteVec a) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a.v);
 }
 inline ByteVec bytes_low(ByteVec a) {
   return {_mm256_and_si256(a.v, _mm256_set1_epi8(15))};

@@ -102,8 +102,20 @@ inline constexpr int kQuantVecs = 2;
 inline IntVec int_set(int32_t x) {
   return {_mm512_set1_epi32(x)};
 }
+inline IntVec int_load(const int32_t* p) {
+  return {_mm512_loadu_si512(p)};
+}
+inline void int_store(int32_t* p, IntVec a) {
+  _mm512_storeu_si512(p, a.v);
+}
+inline IntVec int_add(IntVec a, IntVec b) {
+  return {_mm512_add_epi32(a.v, b.v)};
+}
 inline ByteVec bytes_load(const uint8_t* p) {
   return {_mm512_loadu_si512(p)};
+}
+inline void bytes_store(uint8_t* p, ByteVec a) {
+  _mm512_storeu_si512(p, a.v);
 }
 inline ByteVec bytes_low(ByteVec a) {
   return {_mm512_and_si512(a.v, _mm512_set1_epi8(15))};

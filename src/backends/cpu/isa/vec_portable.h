@@ -131,10 +131,24 @@ inline constexpr int kQuantVecs = 2;
 inline IntVec int_set(int32_t x) {
   return {IntLanes{} + x};
 }
+inline IntVec int_load(const int32_t* p) {
+  IntVec a;
+  std::memcpy(&a.v, p, sizeof(a.v));
+  return a;
+}
+inline void int_store(int32_t* p, IntVec a) {
+  std::memcpy(p, &a.v, sizeof(a.v));
+}
+inline IntVec int_add(IntVec a, IntVec b) {
+  return {a.v + b.v};
+}
 inline ByteVec bytes_load(const uint8_t* p) {
   ByteVec a;
   std::memcpy(&a.v, p, sizeof(a.v));
   return a;
+}
+inline void bytes_store(uint8_t* p, ByteVec a) {
+  std::memcpy(p, &a.v, sizeof(a.v));
 }
 // The lower, or the upper, four bits of each byte.
 inline ByteVec bytes_low(ByteVec a) {
