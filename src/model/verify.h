@@ -3,16 +3,14 @@
 // are.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
-#include "json/json.h"
 #include "model/golden_cases.h"
 #include "model/model.h"
+#include "model/verify_report.h"
 
 namespace deltaserve {
 
@@ -26,51 +24,10 @@ struct VerifyOptions {
   bool packed = false;  // all cases together in each step, instead of one after the other
 };
 
-struct ErrorStats {
-  double max_abs = 0.0;  // infinite if a value is not finite
-  double sum_of_squares = 0.0;
-  int64_t count = 0;
-
-  void add(float value, float reference) {
-    const double error = std::abs(static_cast<double>(value) - reference);
-    max_abs =
-        std::isfinite(error) ? std::max(max_abs, error) : std::numeric_limits<double>::infinity();
-    sum_of_squares += error * error;
-    ++count;
-  }
-  double rms() const {
-    return count == 0 ? 0.0 : std::sqrt(sum_of_squares / static_cast<double>(count));
-  }
-};
-
-struct CaseReport {
-  std::string name;
-  bool needs_vision = false;  // and is not run, for the model has no vision tower
-  int64_t num_tokens = 0;
-  ErrorStats logits;  // prompt and greedy steps
-  ErrorStats hidden;
-  ErrorStats vision;                // embeddings of pictures
-  int32_t num_positions_wrong = 0;  // M-RoPE positions of the prompt
-  int32_t num_ids = 0;
-  int32_t num_ids_equal = 0;
-  int32_t num_ids_wrong = 0;  // differ although the gap is wide
-  bool passed = false;
-};
-
-struct VerifyReport {
-  std::vector<CaseReport> cases;
-  int32_t num_passed = 0;
-  int32_t num_failed = 0;
-  int32_t num_not_run = 0;
-  bool passed() const { return num_failed == 0 && num_passed > 0; }
-};
-
 // Calls model.allocate: the model must be fresh. Errors: `only` matches nothing or only cases that
 // need a vision tower the model lacks; a prompt that does not match its pictures; the caches do not
 // fit in memory.
 Result<VerifyReport> verify_model(Model& model, const std::vector<GoldenCase>& cases,
                                   const VerifyOptions& options);
-
-json::Value verify_report_json(const VerifyReport& report);
 
 }  // namespace deltaserve
