@@ -1,5 +1,5 @@
-// Runs recorded cases through a model by batches built by hand: every case is a sequence with its own
-// blocks and state slot, its prompt prefilled in chunks, then one recorded id a step.
+// Runs recorded cases through a model by batches built by hand: every case is a sequence with its
+// own blocks and state slot, its prompt prefilled in chunks, then one recorded id a step.
 #pragma once
 
 #include <algorithm>

@@ -37,7 +37,8 @@ const float* recorded_values(const TensorView& view, int64_t row) {
   return reinterpret_cast<const float*>(view.data) + row * view.shape[1];
 }
 
-void Verifier::compare_hidden(std::span<VerifyRun*> active, int32_t index, const float* rows, int64_t H) {
+void Verifier::compare_hidden(std::span<VerifyRun*> active, int32_t index, const float* rows,
+                              int64_t H) {
   for (VerifyRun* run : active) {
     if (run->golden->hidden.empty() || run->position >= run->prompt_len()) {
       continue;
