@@ -2,7 +2,7 @@
 
 import json
 
-from . import copying, memory, numbers, objects, problems, schemas, stories, talk, words, writing
+from . import copying, lookups, memory, natural, numbers, objects, problems, schemas, stories, talk, words, writing
 from .core import Message, Sample
 from .obedience import plain_system
 
@@ -79,11 +79,26 @@ def result_for(g, name, arguments):
     return g.pick([json.dumps(values), "\n".join(values)]), "The results are " + ", ".join(values[:-1]) + f" and {values[-1]}.", values[0]
 
 
+def row_of(name):
+    """What a familiar function is for, so that two of one purpose do not meet."""
+    low = name.lower()
+    for purpose, parts in PURPOSES.items():
+        if any(part in low for part in parts):
+            return purpose
+    return natural.ROW.get(name, name)
+
+
+PURPOSES = {"weather": ["weather"], "mail": ["mail", "message", "sms"], "shell": ["bash", "shell", "command", "exec", "terminal"], "read": ["read", "open_file", "view", "cat_file"], "find": ["search", "grep", "glob", "find_"], "sum": ["calc", "add_numbers", "math_eval", "evaluate"], "money": ["currency", "exchange"]}
+
+
 def distractors(g, taken, count):
     """Other tools that do not fit."""
     tools, names = [], set(taken)
+    rows = {row_of(name) for name in names}
     for _ in range(count):
-        tool = schemas.familiar(g)[0] if g.chance(0.25) else schemas.made_up_function(g)[0]
+        tool = schemas.familiar(g)[0] if g.chance(0.45) else schemas.made_up_function(g)[0]
+        if row_of(tool["function"]["name"]) in rows:
+            continue
         if tool["function"]["name"] not in names and not (any("weather" in name.lower() for name in names) and "weather" in tool["function"]["name"].lower()):
             names.add(tool["function"]["name"])
             tools.append(tool)
@@ -123,6 +138,9 @@ def maybe_system(g):
 
 def call(g, thinking):
     """A request that a tool fits; the conversation may go on to use the result."""
+    if g.chance(0.16):
+        shown = lookups.question(g)[0]
+        return lookups.lookup(g, thinking, schemas.wrap_tool, distractors(g, [shown], g.pick([0, 1, 1, 2, 4])), maybe_system(g))
     fitting, user, calls = request(g)
     user = g.dress(user, 0.12)
     count = g.pick([0, 0, 0, 1, 1, 2, 3, 4]) if g.chance(0.95) else g.int(5, 14)

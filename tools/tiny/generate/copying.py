@@ -2,7 +2,7 @@
 
 import json
 
-from . import words
+from . import letters, series, words
 from .core import Turn
 from .numbers import WORDS
 
@@ -19,6 +19,11 @@ ECHO = [
     "[Repeat|Echo|Say] [exactly|only] [what is between the quotes|the quoted text|what stands in quotes]: {q}", "[Respond|Reply|Answer] [only |just |exactly |]with[:|] {t}", "[Your|The] [reply|answer|response|output] [should be|must be|is] [exactly|only|just|simply] {q}[.|]", "[Output|Return|Print|Write] [exactly |]{q} [and nothing else|only|with nothing before or after][.|]", "[Don't|Do not] [add|change] anything[:|, just repeat:|, only repeat:] {t}", "[Send|Give] [me |][back |][exactly|only|just] [this|the text|this text][:|] {t}", "[Repeat|Say] it [back|again|exactly]: {t}", "[Repeat|Write|Say] this [marker|token|code|id|key|word] [back|exactly|in your answer|in your reply][:|] {t}",
     "[In your answer|In your reply|As your answer], [write|repeat|output] [exactly|only|just] {q}[.|]", "[Answer|Reply|Respond] [using|with] [only |exactly |]the [marker|code|token|identifier|id|label] {q}[.|]", "[The marker|The code|The token|The text] is {q}[.|;|,] [repeat|return|echo|say|write] it[.| exactly.|]", "[Here is|This is] a [marker|code|token|text]: {t}\n[Repeat|Return|Echo] it[ exactly|].", "[Reply|Answer] [{q}|{t}]", "[Confirm|Acknowledge] [by saying|with|by writing|by repeating][:|] {t}", "[Include|Put] [exactly |only |][the marker|the text|this] in your [answer|reply][:|] {t}", "[Test|Echo test|Marker test][.|:|] [Reply|Answer|Respond] with {t}",
     "[Say the following|Say this|Repeat this phrase|Repeat this sentence|Repeat this word|Repeat this line|Repeat these words][ exactly| verbatim| back to me|][:|] {t}", "[Can|Could] you [say|write|print|echo|output] [exactly |only |just |]{q}[?|]", "[I say|I write] {q}[,|.] [you repeat|now you|repeat it exactly|now repeat it][.|]", "[Write out|Type out|Spell out] [exactly|the text][:|] {t}",
+]
+ECHO_MORE = [
+    "[I'll give|I will give|I give] you [a text|a marker|a word|a line|something], [repeat it|say it back|return it][:|.] {t}", "[Please |Kindly |]write back [to me |]what [is|stands] between the [brackets|quotes|marks][:|] {q}", "[Write|Say|Repeat|Copy|Print] [exactly|only|verbatim|literally]: {t}", "{t}\n[Say that back|Repeat it|Return it|The same again|Echo][, please|][.|]", "[Put|Place|Use] [exactly |only |just |]{q} [in|as|into] your [answer|reply|response][.|]", "[Your|The] [answer|reply] [must|should|has to] [contain|be|include] [exactly |][{q}|{t}]", "[Message to repeat|To be repeated|To be echoed|Text to return]: {t}", "[Can|Could|Would] you [please |][say|repeat|echo|return] [this|the following|exactly this][:|?] {t}",
+    "[Let me see|I want to see|Show me] [exactly |only |]{q} [in your answer|as your answer|and nothing more][.|]", "[No changes|No comment|Nothing added|Word by word|One to one|As is][:|,] [just |]{t}", "[Say|Write] [the words|the sign|the signs|the letters|the line] [{q}|{t}]", "[Be a parrot|Play echo|Parrot mode|Echo mode|Copy mode][:|.] {t}", "[Reply|Answer|Respond] with [nothing but|no more than|only] [{q}|{t}]", "[Take|Here is|This is] the [string|text|marker|code] {q} and [return|print|repeat] it[ unchanged| as it is|][.|]", "[What I write|What comes now|The next line] is to be [repeated|copied|returned]:\n{t}", "Fill your [answer|reply] with [just |]{q}, [nothing else|once][.|]", "[Type|Enter|Write|Print] the [following|next] [symbols|characters|text|words] [exactly|once][:|] {t}", "[Give me back|Send back|Hand back|Throw back][:|] {t}",
+    "[Everyone repeat|All together|Say after me|Now you|Your turn]: {t}", "[To confirm|To prove that you read it|As a test|For a check], [repeat|write|say] {q}[.|]", "[Show|Display|Render] [exactly |]this[ text| string| line|]: {t}", "[Print|Echo|Say] {q}, [please|then stop|once|no more][.|]", "[My favourite|A nice|The magic] [phrase|word|line] is {q}. [Say it.|Repeat it.|Write it.]", "[Return|Output|Produce] [this|the following] verbatim[, nothing else|, please|][:|] {t}",
 ]
 CHINESE_ECHO = ["请重复：{t}", "请原样重复：{t}", "重复一遍：{t}", "请复述：{t}", "跟我说：{t}", "请一字不差地重复：{t}", "请输出：{t}", "只回复：{t}", "请准确重复以下内容：{t}", "说“{t}”", "请重复这句话：{t}", "原样输出：{t}", "复述以下文字：{t}", "请说：{t}", "请重复下面的话：{t}", "请回答：{t}", "请一字不漏地重复：{t}", "请完整重复以下文字：{t}", "把这句话重复一遍：{t}", "请精确重复：{t}", "请逐字重复：{t}", "请照着说：{t}", "重复：{t}", "复制：{t}", "请把下面的文字原样返回：{t}", "请原封不动地输出：{t}", "请只输出以下内容：{t}", "请重复以下中文：{t}", "请准确地重复：“{t}”", "重复这段话：{t}", "请说“{t}”", "请逐字复述下面的内容：\n{t}", "请重复“{t}”", "请重复以下内容，不要添加任何东西：{t}", "只输出“{t}”", "请重复我的话：{t}", "念：{t}", "请写：{t}", "照抄：{t}", "请一模一样地输出：{t}"]
 JAPANESE_ECHO = ["繰り返してください：{t}", "次の言葉を繰り返してください：{t}", "そのまま繰り返して：{t}", "「{t}」と言ってください。", "「{t}」と答えてください", "復唱してください：{t}", "次の文をそのまま出力してください：{t}", "次を正確に繰り返してください：{t}", "「{t}」を繰り返してください。", "{t} と言って", "そのまま返してください：{t}", "「{t}」とだけ答えて", "次の文字を繰り返してください：{t}", "正確に繰り返してください：{t}", "以下をそのまま出力：{t}", "リピートして：{t}", "この文を繰り返して：「{t}」", "「{t}」と書いてください", "{t}\n上の文を繰り返してください。", "同じ言葉を言ってください：{t}", "「{t}」とそのまま返して", "コピーしてください：{t}", "一字一句そのまま：{t}", "次のテキストを正確に繰り返す：{t}"]
@@ -101,14 +106,12 @@ def echo(g, thinking):
     elif language == "ja":
         user = g.say(JAPANESE_ECHO, t=text)
     else:
-        template = g.phrase(ECHO)
+        template = g.phrase(ECHO if g.chance(0.65) else ECHO_MORE)
         if text.endswith((".", "!", "?")) is False and template.endswith("{t}") and g.chance(0.08):
             template += "."
         user = g.say(template, t=text, q=quoted(g, text))
     think = f"I repeat: {text}" if g.chance(0.5) and len(text) < 40 else "The user wants this text repeated exactly."
     return Turn(user, text, think, ("contains", [text]))
-
-
 
 
 def number_word(value):
@@ -118,6 +121,8 @@ def number_word(value):
 
 def counting(g, thinking):
     """Count up, down, in steps, with a separator, in three languages or in words."""
+    if g.chance(0.35):
+        return series.series(g, thinking)
     step = g.pick([1] * 6 + [2, 2, 3, 5, 10])
     start = g.pick([1, 1, 1, 1, 0, g.int(1, 20), g.int(1, 90)]) if step == 1 else g.pick([step, 0, g.int(1, 10)])
     length = g.int(3, g.pick([6, 10, 12, 20, 30, 40]))
@@ -156,7 +161,7 @@ def counting(g, thinking):
         user = g.say(["[Please |Can you |Could you |]count [up |]to {b}", "Count to {b}", "[Count|Please count] [all the way |]to {b}", "[I want you to|Now|Let's] count to {b}", "[Can|Could|Would] you count [for me |][up |]to {b}", "Count [aloud |out loud |slowly |]to {b}", "[Count|Counting] up to {b}", "[Show me how you|You can] count to {b}", "[Please |]count from one to {b}"], b=b)
     else:
         user = g.say(["[Please |Can you |Could you |]count{k} from {a} to {b}{y}", "[List|Write|Print|Output|Give me|Say|Show] [the |all |]numbers [from |]{a} to {b}{y}", "[Count|Enumerate]{k} {a} to {b}{y}", "[Write out|Type] {a} [through|to] {b}{y}", "[Start at|Begin with] {a} and count{k} to {b}{y}",
-                      "count{k} {a}..{b}{y}", "Numbers {a} to {b}{y}", "[Recite|Name] the numbers {a} to {b}{y}", "[Write|List|Print|Give me|Output|Say] [all |][the |]numbers between {a} and {b}{y}", "[Write|Print|Output] {a} to {b}{y}", "[I need|I want] [all |]the numbers from {a} to {b}{y}", "[Please |]count{k} starting [at|from|with] {a} [and ending|until you reach|up to|ending] [at |with |]{b}{y}".replace("until you reach at ", "until you reach "), "[Can|Could] you [count|list the numbers]{k} from {a} [to|until|up to] {b}{y}", "[Count|Go]{k} from {a} [until|through|till] {b}{y}", "[Display|Return|Produce|Generate] the [integers|numbers|sequence] [from |]{a} [to|through] {b}{y}", "[The numbers|All integers|Every number] from {a} to {b}{y}", "[List|Enumerate] [the integers |all integers |every number |]from {a} [to|through] {b}{y}", "from {a} to {b}, count{k}{y}",
+                      "count{k} {a}..{b}{y}", "Numbers {a} to {b}{y}", "[Recite|Name] the numbers {a} to {b}{y}", "[Write|List|Print|Give me|Output|Say] [all |][the |]numbers between {a} and {b}{y}", "[Write|Print|Output] {a} to {b}{y}", "[I need|I want] [all |]the numbers from {a} to {b}{y}", "[Please |]count{k} starting [at|from|with] {a} [and ending|until you reach|up to|ending] [at |with |]{b}{y}", "[Can|Could] you [count|list the numbers]{k} from {a} [to|until|up to] {b}{y}", "[Count|Go]{k} from {a} [until|through|till] {b}{y}", "[Display|Return|Produce|Generate] the [integers|numbers|sequence] [from |]{a} [to|through] {b}{y}", "[The numbers|All integers|Every number] from {a} to {b}{y}", "[List|Enumerate] [the integers |all integers |every number |]from {a} [to|through] {b}{y}", "from {a} to {b}, count{k}{y}",
                       "[Let's|Now] count{k} from {a} to {b}{y}", "{a} to {b}{y}"], a=a, b=b, k=back, y=by)
     if in_words:
         user += g.pick([" in words", ", in words", " using words", ", spelled out"])
@@ -182,6 +187,8 @@ def repetition(g, thinking):
 
 def spelling(g, thinking):
     """Letter-level tasks: upper case, spelling, reversing a list, first of a list."""
+    if g.chance(0.5):
+        return letters.letters(g, thinking)
     text = words.words(g, 1, 5)
     kind = g.int(0, 4)
     if kind == 0:

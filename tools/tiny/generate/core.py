@@ -74,6 +74,19 @@ def parse(template):
     return sequence("")
 
 
+def alternatives(text):
+    """Split at the bars outside of brackets."""
+    parts, depth, current = [], 0, ""
+    for character in text:
+        depth += (character == "[") - (character == "]")
+        if character == "|" and depth == 0:
+            parts.append(current)
+            current = ""
+        else:
+            current += character
+    return parts + [current]
+
+
 SLOT = re.compile(r"\{(\w+)\}")
 
 

@@ -1,5 +1,7 @@
 """The facts the model is taught, as question forms over small tables."""
 
+from . import trivia
+
 CAPITALS = dict(pair.split(":") for pair in (
     "France:Paris|Germany:Berlin|Italy:Rome|Spain:Madrid|Portugal:Lisbon|England:London|the United Kingdom:London|Ireland:Dublin|Scotland:Edinburgh|"
     "Norway:Oslo|Sweden:Stockholm|Finland:Helsinki|Denmark:Copenhagen|Iceland:Reykjavik|Poland:Warsaw|Austria:Vienna|Switzerland:Bern|"
@@ -50,8 +52,47 @@ def title(text):
     return text[:1].upper() + text[1:]
 
 
+def turned(table):
+    """The table with its pairs in both directions."""
+    return table | {value: key for key, value in table.items() if value not in table}
+
+
+def neighbour(g):
+    """The day or month before or after another: (question, answer, key word), or None for the older wordings."""
+    index = g.int(0, 6)
+    kind = g.int(0, 2)
+    if kind == 0:
+        day = DAYS[(index + 1) % 7]
+        return g.say(trivia.DAY_AFTER, k=DAYS[index]), f"{day} comes after {DAYS[index]}.", day
+    if kind == 1:
+        return g.say(trivia.DAY_BEFORE, k=DAYS[index]), f"{DAYS[index - 1]} comes before {DAYS[index]}.", DAYS[index - 1]
+    month = g.int(0, 11)
+    return g.say(trivia.MONTH_AFTER, k=MONTHS[month]), f"{MONTHS[(month + 1) % 12]} comes after {MONTHS[month]}.", MONTHS[(month + 1) % 12]
+
+
+ANSWERS = {"opposite": "The opposite of {k} is {v}.", "sound": "A {k} says {v}.", "symbol": "The chemical symbol of {k} is {v}.", "language": "In {k} people speak {v}.", "young": "A baby {k} is called a {v}.", "french": "'{k}' in French is '{v}'.", "spanish": "'{k}' in Spanish is '{v}'.", "colour": "{k} is {v}."}
+TABLES = {"opposite": turned(OPPOSITES), "sound": SOUNDS, "symbol": SYMBOLS, "language": LANGUAGES, "young": YOUNG, "french": FRENCH, "spanish": SPANISH, "colour": COLOURS_OF}
+
+
 def ask(g):
     """Return (question, answer sentence, key word)."""
+    if g.chance(0.4):
+        return ask_plainly(g)
+    kind = g.pick(["capital"] * 3 + ["single"] * 6 + ["neighbour", "neighbour"] + list(TABLES) + ["opposite"])
+    if kind == "capital":
+        key = g.pick(list(CAPITALS))
+        return g.say(trivia.CAPITAL, k=key), f"The capital of {key} is {CAPITALS[key]}.", CAPITALS[key]
+    if kind == "single":
+        return trivia.single(g)
+    if kind == "neighbour":
+        return neighbour(g)
+    table = TABLES[kind]
+    key = g.pick(list(table))
+    return g.say(trivia.TABLES[kind], k=key), title(g.say(ANSWERS[kind], k=key, v=table[key])), table[key]
+
+
+def ask_plainly(g):
+    """A question in the plainest wordings."""
     kind = g.pick(["capital"] * 5 + ["single"] * 4 + ["opposite", "sound", "symbol", "language", "young", "french", "spanish", "day", "month", "colour", "country"])
     if kind == "capital":
         key = g.pick(list(CAPITALS))

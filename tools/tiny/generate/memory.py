@@ -68,10 +68,28 @@ def monotonous(g, count):
     return paragraphs
 
 
+def babble(g, count):
+    """About `count` words of sentences over a small vocabulary."""
+    vocabulary = [words.word(g) for _ in range(g.int(6, 30))] + "the a is of and".split()[:g.int(0, 5)]
+    size, lines, paragraphs = g.int(4, 12), g.int(3, 10), []
+    for _ in range(max(1, count // (size * lines))):
+        paragraphs.append(" ".join(" ".join(g.pick(vocabulary) for _ in range(size)).capitalize() + "." for _ in range(lines)))
+    return paragraphs
+
+
+def within(g, paragraph, text):
+    """The paragraph with the text between two of its sentences."""
+    places = [index + 2 for index in range(len(paragraph) - 2) if paragraph[index:index + 2] == ". "]
+    if not places:
+        return f"{paragraph} {text}"
+    place = g.pick(places)
+    return f"{paragraph[:place]}{text} {paragraph[place:]}"
+
+
 def filler(g, count):
     """About `count` words of varied text in paragraphs."""
-    if count > 100 and g.chance(0.25):
-        return monotonous(g, count)
+    if count > 100 and g.chance(0.4):
+        return g.pick([monotonous, babble])(g, count)
     paragraphs, length = [], 0
     while length < count:
         kind = g.int(0, 7)
@@ -104,7 +122,7 @@ LONG_ASK = ["[What is|What's|Tell me|Find] the {k}[ mentioned in the text| in th
 def needle(g, thinking, length):
     """Facts hidden in about `length` words of filler, then several questions about them."""
     paragraphs = filler(g, length)
-    count = 1 if g.chance(0.3) else g.int(2, max(2, min(12, 2 + length // 150)))
+    count = 1 if g.chance(0.25) else g.int(2, max(2, min(24 if length > 12000 else 12, 2 + length // 150)))
     facts = []
     if count == 1:
         kind = g.pick(KINDS)
@@ -112,7 +130,7 @@ def needle(g, thinking, length):
         text = g.say(SINGLE_NEEDLE, k=kind, v=facts[0][1])
         place = int(len(paragraphs) * g.pick([0.1, 0.25, 0.5, 0.75, 0.9])) if g.chance(0.4) else g.int(0, len(paragraphs))
         if g.chance(0.5) and place < len(paragraphs):
-            paragraphs[place] += g.pick([" ", "\n"]) + text
+            paragraphs[place] = within(g, paragraphs[place], text) if g.chance(0.6) else paragraphs[place] + g.pick([" ", "\n"]) + text
         else:
             paragraphs.insert(place, text)
     else:
@@ -128,7 +146,7 @@ def needle(g, thinking, length):
             text = g.say(NEEDLE, k=kind, x=owner, v=value)
             place = g.int(0, len(paragraphs))
             if g.chance(0.4) and place < len(paragraphs):
-                paragraphs[place] += " " + text
+                paragraphs[place] = within(g, paragraphs[place], text) if g.chance(0.6) else f"{paragraphs[place]} {text}"
             else:
                 paragraphs.insert(place, text)
         g.rng.shuffle(facts)
@@ -139,7 +157,7 @@ def needle(g, thinking, length):
     in_system = g.chance(0.15)
     if in_system:
         messages.append(Message("system", body))
-    asked = facts[:max(1, min(len(facts), 8))]
+    asked = facts[:16 if length > 12000 else 8]
     for number, (key, value) in enumerate(asked):
         question = g.say(LONG_ASK, k=key)
         if number == 0 and not in_system:

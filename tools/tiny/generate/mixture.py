@@ -1,13 +1,13 @@
 """The training mixture, and one generator per ability for evaluation."""
 
-from . import calling, copying, memory, numbers, objects, obedience, pictures, problems, stories, talk, writing
+from . import calling, copying, memory, numbers, objects, obedience, personal, pictures, problems, records, stories, talk, writing
 from .core import Message, Sample, Source
 
 TURNS = {
-    "greeting": (talk.greeting, 4), "identity": (talk.identity, 7), "unknown": (talk.unknown, 5), "fact": (talk.fact, 5), "statement": (talk.statement, 1.5),
-    "arithmetic": (numbers.arithmetic, 13), "compare": (numbers.compare, 4.5), "word_problem": (problems.word_problem, 11),
-    "echo": (copying.echo, 14), "counting": (copying.counting, 7), "repetition": (copying.repetition, 4.5), "spelling": (copying.spelling, 8),
-    "json": (objects.described, 14), "story": (stories.story, 5), "writing": (writing.writing, 5),
+    "greeting": (talk.greeting, 5), "identity": (talk.identity, 6), "unknown": (talk.unknown, 7), "fact": (talk.fact, 9), "statement": (talk.statement, 1.5),
+    "arithmetic": (numbers.arithmetic, 14), "compare": (numbers.compare, 7), "word_problem": (problems.word_problem, 16),
+    "echo": (copying.echo, 15), "counting": (copying.counting, 9), "repetition": (copying.repetition, 5), "spelling": (copying.spelling, 16),
+    "json": (objects.described, 13), "story": (stories.story, 4), "writing": (writing.writing, 6),
 }
 
 
@@ -15,21 +15,33 @@ def alone(ability):
     """A maker of one-question conversations."""
     def make(g, thinking):
         turn = TURNS[ability][0](g, thinking)
-        messages = [Message("system", obedience.plain_system(g))] if g.chance(0.2) else []
+        messages = obedience.scenery(g, [turn]) if g.chance(0.25) else []
         return Sample(ability, messages + [Message("user", turn.user), Message("assistant", turn.answer, think=turn.think)], turn.expect, thinking)
     return make
 
 
 def mixed(g, thinking):
     """Several different questions in one conversation."""
-    messages = [Message("system", obedience.plain_system(g))] if g.chance(0.3) else []
     names = list(TURNS)
     weights = [weight for _, weight in TURNS.values()]
-    for _ in range(g.int(2, 6)):
-        name = g.rng.choices(names, weights)[0]
-        turn = TURNS[name][0](g, thinking)
+    turns = [TURNS[name][0](g, thinking) for name in g.rng.choices(names, weights, k=g.int(2, 6))]
+    messages = obedience.scenery(g, turns) if g.chance(0.3) else []
+    for turn in turns:
         messages += [Message("user", turn.user), Message("assistant", turn.answer, think=turn.think)]
-    return Sample("mixed", messages, turn.expect, thinking, preserve=g.chance(0.6))
+    return Sample("mixed", messages, turns[-1].expect, thinking, preserve=g.chance(0.6))
+
+
+def recall(g, thinking):
+    """Something said earlier: a secret, a fact about the user, or the last message."""
+    roll = g.rng.random()
+    if roll < 0.42:
+        return memory.recall(g, thinking)
+    return personal.personal(g, thinking) if roll < 0.92 else personal.again(g, thinking)
+
+
+def json_record(g, thinking):
+    """Data in words or fields, and a schema or keys to write them by."""
+    return records.record(g, thinking) if g.chance(0.6) else objects.with_schema(g, thinking)
 
 
 def short_needle(g, thinking):
@@ -44,8 +56,8 @@ def short_agent(g, thinking):
 
 SAMPLES = {
     **{name: (alone(name), weight) for name, (_, weight) in TURNS.items()},
-    "mixed": (mixed, 8), "recall": (memory.recall, 6), "system": (obedience.obey, 13), "json_schema": (objects.with_schema, 3.5),
-    "tool": (calling.call, 21), "no_tool": (calling.no_call, 4.5), "agent": (short_agent, 3), "needle": (short_needle, 2.5), "picture": (pictures.picture, 9),
+    "mixed": (mixed, 8), "recall": (recall, 11), "system": (obedience.obey, 19), "json_schema": (json_record, 9),
+    "tool": (calling.call, 22), "no_tool": (calling.no_call, 4.5), "agent": (short_agent, 2), "needle": (short_needle, 2.5), "picture": (pictures.picture, 8),
 }
 NAMES = list(SAMPLES)
 WEIGHTS = [weight for _, weight in SAMPLES.values()]

@@ -1,6 +1,9 @@
 """Everyday functions with the way people ask for them, as a table."""
 
-from . import words
+from functools import lru_cache
+
+from . import requests, words
+from .core import alternatives
 
 
 def clock_time(g):
@@ -58,29 +61,57 @@ TABLE = [
 ]
 
 
-def natural(g, wrap_tool):
-    """A function of the table: return (tool, ask)."""
-    names, description, parameters, requests = g.pick(TABLE)
-    name = g.pick(names.split())
+ALL_MAKERS, ALL_TYPES, ALL_ENUMS = MAKERS | requests.MAKERS, TYPES | requests.TYPES, ENUMS | requests.ENUMS
+
+
+def described(g, key, noun):
+    """A description of a parameter in one of several manners."""
+    spaced = key.replace("_", " ")
+    return g.pick([f"The {spaced}", f"{spaced.capitalize()}", f"The {spaced} to use", f"{spaced} of the {noun}", f"Name or value of the {spaced}", f"{spaced.capitalize()} (required)"])
+
+
+def signature(g, parameters, noun):
+    """Parameters of a row: ([(key, maker)], properties, required); sometimes with optional ones that nobody mentions."""
     specs, properties = [], {}
     for parameter in parameters.split():
         keys, maker = parameter.rsplit(":", 1)
         key = g.pick(keys.split("/"))
         specs.append((key, maker))
-        properties[key] = {"type": TYPES.get(maker, "string")}
-        if maker in ENUMS and g.chance(0.6):
-            properties[key]["enum"] = ENUMS[maker]
+        properties[key] = {"type": ALL_TYPES.get(maker, "string")}
+        if maker in ALL_ENUMS and g.chance(0.6):
+            properties[key]["enum"] = ALL_ENUMS[maker]
         if g.chance(0.4):
-            properties[key]["description"] = f"The {key.replace('_', ' ')}"
+            properties[key]["description"] = described(g, key, noun)
     required = [key for key, _ in specs]
+    if g.chance(0.25):
+        for _ in range(g.int(1, 2)):
+            key = g.pick(OPTIONAL)
+            if key not in properties:
+                properties[key] = {"type": g.pick(["string", "integer", "boolean", "string"])} | ({"description": f"Optional {key.replace('_', ' ')}"} if g.chance(0.4) else {})
+    return specs, properties, required
+
+
+ROW = {name: description for names, description, _, _ in TABLE + requests.TABLE for name in names.split()}
+OPTIONAL = "label limit offset timeout verbose encoding note unit language format recursive dry_run force comment color tags page sort account channel max_results include_hidden notify repeat region".split()
+
+
+def natural(g, wrap_tool):
+    """A function of the tables: return (tool, ask)."""
+    names, description, parameters, templates = g.pick(TABLE) if g.chance(0.35) else g.pick(requests.TABLE)
+    name = g.pick(names.split())
+    specs, properties, required = signature(g, parameters, g.pick(words.NOUNS))
     tool = wrap_tool(g, name, g.pick([description, description, description + ".", ""]), properties, required)
 
     def ask(many):
         calls, texts = [], []
-        template = g.phrase(requests_of(requests))
+        template = g.phrase(requests_of(templates))
         for index in range(min(many, 3)):
-            values = [MAKERS[maker](g) for _, maker in specs]
-            texts.append(g.say(template if index == 0 else g.pick([template, g.phrase(requests_of(requests))]), **{f"slot{i}": value for i, value in enumerate(values)}))
+            made = [ALL_MAKERS[maker](g) for _, maker in specs]
+            values = [one[0] if isinstance(one, tuple) else one for one in made]
+            said = [one[1] if isinstance(one, tuple) else one for one in made]
+            if any(values == list(arguments.values()) for _, arguments in calls):
+                continue
+            texts.append(g.say(template if index == 0 else g.pick([template, g.phrase(requests_of(templates))]), **{f"slot{i}": value for i, value in enumerate(said)}))
             calls.append((name, {key: value for (key, _), value in zip(specs, values)}))
         text = texts[0]
         for other in texts[1:]:
@@ -89,22 +120,10 @@ def natural(g, wrap_tool):
     return tool, ask
 
 
+@lru_cache(maxsize=None)
 def requests_of(text):
-    """Split the request templates at the bars outside brackets and name their slots."""
-    if text not in CACHE:
-        parts, depth, current = [], 0, ""
-        for character in text:
-            depth += (character == "[") - (character == "]")
-            if character == "|" and depth == 0:
-                parts.append(current)
-                current = ""
-            else:
-                current += character
-        parts.append(current)
-        for index in range(4):
-            parts = [part.replace("{%d}" % index, "{slot%d}" % index) for part in parts]
-        CACHE[text] = parts
-    return CACHE[text]
-
-
-CACHE = {}
+    """The request templates of a row with their slots named."""
+    parts = alternatives(text)
+    for index in range(4):
+        parts = [part.replace("{%d}" % index, "{slot%d}" % index) for part in parts]
+    return parts

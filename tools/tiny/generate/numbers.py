@@ -1,5 +1,6 @@
 """Sums, differences, products, quotients and comparisons with digit-wise working."""
 
+from . import quantities
 from .core import Turn
 
 
@@ -133,7 +134,7 @@ def expression(g, thinking):
         natural = g.pick([f"{a * b}{gap}{sign}{gap}{b}"] * 3 + [f"{a * b} divided by {b}", f"{a * b} over {b}"])
         return f"{a * b}{gap}{sign}{gap}{b}", natural, a, divide_steps(a * b, b), f"{a * b} / {b}"
     limit = g.pick([9, 20, 99]) if thinking else 9
-    values = [g.int(1, limit) for _ in range(g.int(3, 5 if thinking else 3))]
+    values = [g.int(1, limit) for _ in range(g.int(3, 5 if thinking else 4))]
     plain = (gap + "+" + gap).join(map(str, values))
     natural = g.pick([plain, plain, "the sum of " + ", ".join(map(str, values[:-1])) + f" and {values[-1]}"])
     return plain, natural, sum(values), sum_steps(values), " + ".join(map(str, values))
@@ -145,10 +146,13 @@ def arithmetic(g, thinking):
     language = g.pick(["en"] * 7 + ["zh"] * 2 + ["ja"])
     if language == "en" and g.chance(0.12):
         natural, value, steps, clean = in_words(g, WORDS, {"+": [" plus ", " plus ", " added to "], "-": [" minus ", " take away ", " less "], "*": [" times ", " multiplied by "]})
+    spoken = None
+    if language == "en" and g.chance(0.25):
+        spoken, value, steps, clean = quantities.verbal(g, thinking, (add_steps, subtract_steps, multiply_steps, divide_steps))
     short = g.chance(0.4)
     answer = str(value)
     if language == "en":
-        user = g.dress(g.rough(g.say(ASK, e=natural), 0.1), 0.12)
+        user = g.dress(g.rough(spoken or g.say(ASK, e=natural), 0.1), 0.12)
         if short:
             extra = g.say(SHORT)
             user = f"{extra} {user}" if g.chance(0.2) and extra[0] not in ",(" else (user + extra if extra[0] == "," else f"{user} {extra}")
@@ -181,8 +185,10 @@ def arithmetic(g, thinking):
 
 def compare(g, thinking):
     """Which of some numbers is largest or smallest; is a number even."""
-    kind = g.int(0, 2)
-    if kind < 2:
+    kind = g.int(0, 4)
+    if kind == 4:
+        return quantities.yes_or_no(g, thinking) if g.chance(0.55) else quantities.in_order(g, thinking)
+    if kind < 3:
         values = g.some(range(1, g.pick([20, 100, 1000])), g.int(2, 5))
         listing = ", ".join(map(str, values[:-1])) + f" {g.pick(['and', 'or'])} {values[-1]}"
         large = g.chance(0.5)

@@ -1,6 +1,6 @@
 """Word problems: the reasoning computes, the visible answer explains."""
 
-from . import words
+from . import happenings, words
 from .core import Turn
 from .numbers import add_steps, divide_steps, multiply_steps, subtract_steps
 
@@ -137,7 +137,7 @@ def areas(g):
     return user, f"perimeter = 2*({a}+{b}); {add_steps(a, b)}; {multiply_steps(a + b, 2)}", f"The perimeter is twice the sum of the sides. 2 * ({a} + {b}) = {2 * (a + b)}, so it is {2 * (a + b)} {unit}.", 2 * (a + b)
 
 
-KINDS = [apples, apples, apples, first_person, first_person, shopping, trains, trains, ages, sharing, areas]
+KINDS = [apples, apples, apples, first_person, first_person, shopping, trains, trains, ages, sharing, areas] + happenings.KINDS
 
 
 def word_problem(g, thinking):

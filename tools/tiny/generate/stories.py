@@ -11,6 +11,8 @@ ASK = [
     "[A|One] [fable|fairy tale|bedtime story|short tale|little story][ about {t}| with {t}|][, please|][.|]", "[Now|So|OK], [tell|write] [me |]a story[ about {t}|][.|]", "[I need|Give us] a [short |]story [for a school project|for tonight|for a test|about {t}][.|]",
     "[Tell|Show] [me|us] what happened to {t}[.|, as a story.|]", "[Start|Begin] a story with {t}[ and finish it|][.|]", "[Fiction|Narrative|Fairy tale|Bedtime story][:| about] {t}[.|]", "[There once was|Once there was|Once upon a time there was|Imagine] {t}[...|. Continue.| - go on.|. What happened?]", "Once upon a time[...| there was| in a forest|,]", "[Could|Can|Would] you [make up|invent|write down] a [tale|story|little story] [for me|for us|with a happy end|with a good ending][ about {t}|][?|]", "[Please |]tell [me |]the story of {t}[.|]", "[A story about|Story:|Tale:|About] {t}[, short|, please|, briefly|][.|]",
     "[Write|Tell] [me |us |][a|one] [story|tale] [that ends well|with a happy end|with a beginning and an end|that has an end][ about {t}|][.|]", "[I am|I'm] [tired|bored|in bed], [tell|read] me a [story|bedtime story][.|!|]", "[Do you know|Have you got] a [good |nice |short |]story[ about {t}|]?", "[Write|Tell] [something|a few sentences|a paragraph] [like a story |in story form |]about {t}[.|, as a story.|, like a fairy tale.]", "[Your|The next|My] task[:| is] [write|tell] a [short |]story[ about {t}|][.|]",
+    "Once upon a time[...|,| there was| in a land far away| there lived|.|]", "[There was once|There lived|Once there lived|In a land far away there was|Far away there lived] {t}[...|.| and|,|]", "[It was a dark and stormy night|One cold winter morning|In a small village by the sea|Long, long ago|Deep in the forest|Many years ago][...|.|,|]", "[One day|One evening|One night|Yesterday|Last summer][,|] {t} [went|walked|came|set out|got lost][...|.|]", "[Make|Let] {t} the [hero|main character|star] of a [short |]story[.|]", "[I|We]['d love|'d like| would like| want] [a tale|a story|to hear a tale|something] [about|of|with] {t}[ who lost its way| that ends well| and a friend|][.|, please.|]", "[A|One|Some] [short |little |tiny |bedtime |][tale|story] [with|about|of|featuring] {t} [in it|as the hero|please|for my kids|and a happy end][.|]", "[short story|story|tale|a story|bedtime story] [pls|please|now|!]",
+    "[Write|Tell|Give me] [a|one] [bedtime|short|small|nice|funny] story [with|that has] {t} in it[.|]", "[Tell|Narrate|Recount|Spin] [me |us |]a [yarn|tale|story|legend][ about {t}| of {t}|][.|!|]", "[Continue|Finish|Complete] [this story|the story|the tale][:|:\n] [Once upon a time|One day|Long ago][,|] there was {t}[...|.|]", "{t}: [a story|a short story|tell me a story|write a tale][.|]"
 ]
 OPEN = [
     "Once upon a time, {a} {x} named {n} lived [in|near] {p}.", "Long ago, in {p}, there lived {a} {x} called {n}.", "{n} was {a} {x} who lived [near|in] {p}.", "In {p}, everyone knew {n}, {a} {x}.", "There was once {a} {x} whose name was {n}. {n} lived in {p}.", "Far away, beyond {q}, {a} {x} named {n} had a small home in {p}.",
@@ -33,6 +35,22 @@ CLOSE = [
 DREAMS = ["a friend", "a treasure", "the sea", "a home", "a golden key", "a star", "a garden full of roses", "a great adventure", "the lost song", "a warm fire"]
 
 
+def tell(g, slots):
+    """Sentences from opening to end."""
+    beats = [OPEN, HABIT, TROUBLE] + [ACTION] * g.int(1, 3) + [TURN, CLOSE]
+    if g.chance(0.3):
+        beats.insert(2, HABIT)
+    sentences, used = [], set()
+    for beat in beats:
+        for _ in range(4):
+            template = g.pick(beat)
+            if template not in used:
+                break
+        used.add(template)
+        sentences.append(g.say(template, **slots))
+    return sentences
+
+
 def story(g, thinking):
     """One story of five to nine sentences."""
     animal, place, thing = g.pick(words.ANIMALS + ["girl", "boy", "knight", "baker", "robot", "wizard", "sailor", "dragon", "farmer", "painter", "princess", "inventor"]), g.pick(words.PLACES), g.pick(words.THINGS)
@@ -45,20 +63,14 @@ def story(g, thinking):
     adjective = topic.split()[1] if topic and kind == 1 else g.pick(words.ADJECTIVES)
     slots = dict(a=words.article(adjective), j=g.pick(["brave", "kind", "careful", "clever", "patient", "gentle"]), x=animal, n=hero, p=f"a {g.pick(words.ADJECTIVES)} {place}" if place[0] in "aeiou" else f"the {place}", q=f"the {g.pick(words.ADJECTIVES)} {g.pick(words.PLACES)}",
                  t=thing, u=words.article(g.pick(words.ADJECTIVES)), b=words.article(g.pick(words.ADJECTIVES)), y=g.pick(words.ANIMALS), m=g.pick([name for name in (g.pick(words.NAMES), g.pick(words.NAMES)) if name != hero] or ["Milo"]), d=g.pick(DREAMS))
-    beats = [OPEN, HABIT, TROUBLE] + [ACTION] * g.int(1, 3) + [TURN, CLOSE]
-    if g.chance(0.3):
-        beats.insert(2, HABIT)
-    sentences, used = [], set()
-    for beat in beats:
-        for _ in range(4):
-            template = g.pick(beat)
-            if template not in used:
-                break
-        used.add(template)
-        sentences.append(g.say(template, **slots))
-    text = " ".join(sentences)
+    told = topic.split()[-1] if topic else ""
+    while True:
+        sentences = tell(g, slots)
+        text = " ".join(sentences)
+        if told.lower() in text.lower():
+            break
     if g.chance(0.25):
         cut = g.int(2, len(sentences) - 2)
         text = " ".join(sentences[:cut]) + "\n\n" + " ".join(sentences[cut:])
     think = f"I plan a short story: {hero} the {animal}, the {place}, {words.article(thing)}, a problem and a good end."
-    return Turn(g.dress(g.rough(request, 0.1), 0.08), text, think, ("story", topic.split()[-1] if topic else ""))
+    return Turn(g.dress(g.rough(request, 0.1), 0.08), text, think, ("story", told))

@@ -1,6 +1,6 @@
 """Small talk, questions about the model itself, and a small stock of facts."""
 
-from . import facts
+from . import facts, smalltalk
 from . import identity as identities
 from .core import Turn
 from .words import NAMES, code, made_up, name, sentence, words
@@ -52,6 +52,8 @@ JAPANESE = [
 
 def greeting(g, thinking):
     """Greetings, thanks, farewells and their answers, in three languages."""
+    if g.chance(0.45):
+        return smalltalk.greeting(g, name(g))
     roll = g.int(0, 19)
     if roll < 3:
         questions, think, answers = g.pick(CHINESE)
@@ -100,6 +102,8 @@ def identity(g, thinking):
 
 def unknown(g, thinking):
     """Something the model cannot know."""
+    if g.chance(0.45):
+        return smalltalk.unknown(g)
     thing = made_up(g).capitalize()
     user = g.say(UNKNOWN, w=words(g, 1, 2), u=words(g, 1, 1), x=g.pick(NAMES), d=g.int(10, 99), c=made_up(g).capitalize(), t=thing, q=g.pick(TOPICS), y=g.int(1900, 2030))
     if any(part in user for part in ("time is it", "day is it", "date")):

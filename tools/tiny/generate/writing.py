@@ -1,6 +1,6 @@
 """Small pieces that are known by heart: jokes, short poems and lines of code."""
 
-from . import words
+from . import functions, words
 from .core import Turn
 
 JOKES = [
@@ -33,6 +33,10 @@ def writing(g, thinking):
         slots = {"t": thing.removeprefix("the "), "a": g.pick(words.ADJECTIVES), "b": g.pick(words.ADJECTIVES), "p": g.pick(words.PLACES)}
         lines = "\n".join(g.say(options, **slots) for options in (FIRST, SECOND, THIRD))
         return Turn(user, lines, f"The user wants verses about {thing}. I write three short lines.", ("contains_ci", [slots["t"]]))
-    task = g.pick(list(CODE))
-    name, parameters, body = CODE[task]
-    return Turn(g.dress(g.say(CODE_ASK, d=task), 0.1), f"def {name}({parameters}):\n    {body}", f"The user wants a function that {task}.", ("contains", [f"def {name}"]))
+    if g.chance(0.08):
+        return Turn(g.dress(g.say(functions.HELLO), 0.1), 'print("Hello, world!")', "The user wants a program that prints hello world.", ("contains", ["print("]))
+    known = CODE | functions.CODE
+    task = g.pick(list(known))
+    name, parameters, body = known[task]
+    user = g.say(CODE_ASK, d=task) if g.chance(0.5) else g.say(functions.ASK, d=task, i=functions.bare(task))
+    return Turn(g.dress(user, 0.1), f"def {name}({parameters}):\n    {body}", f"The user wants a function that {task}.", ("contains", [f"def {name}"]))
