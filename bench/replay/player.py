@@ -11,10 +11,8 @@ from http_stream import HttpError, post_stream
 class Outcome:
     """What one request met. Times are seconds from the start of the run."""
     sent: float = 0.0
-    first: float = 0.0  # event with text; 0: none came
     ended: float = 0.0
-    gaps: list = dataclasses.field(default_factory=list)  # between events with text
-    events: int = 0  # with text
+    times: list = dataclasses.field(default_factory=list)  # of events with text
     after_finish: int = 0  # events with text behind a finish reason
     prompt_tokens: int = 0
     output_tokens: int = 0
@@ -22,11 +20,22 @@ class Outcome:
     finish: str = ""
     error: str = ""
 
+    @property
+    def first(self):
+        """0: none came."""
+        return self.times[0] if self.times else 0.0
+
+    def waits(self):
+        """(before, after) of events with text that followed each other."""
+        return list(zip(self.times, self.times[1:]))
+
+    def gaps(self):
+        return [after - before for before, after in self.waits()]
+
     def later(self, seconds):
         """The same in a run that began so much earlier."""
-        first = self.first + seconds if self.first else 0.0
-        return dataclasses.replace(self, sent=self.sent + seconds, first=first,
-                                   ended=self.ended + seconds)
+        return dataclasses.replace(self, sent=self.sent + seconds, ended=self.ended + seconds,
+                                   times=[at + seconds for at in self.times])
 
 
 def _has_text(delta):
@@ -53,12 +62,7 @@ def _read_event(now, event, outcome):
         if _has_text(choice.get("delta", {})):
             if outcome.finish:
                 outcome.after_finish += 1
-            if outcome.first:
-                outcome.gaps.append(now - outcome.ended)
-            else:
-                outcome.first = now
-            outcome.ended = now
-            outcome.events += 1
+            outcome.times.append(now)
         outcome.finish = choice.get("finish_reason") or outcome.finish
 
 

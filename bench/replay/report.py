@@ -39,6 +39,20 @@ def _rates(good, seconds):
             "cached_tokens_s": round(cached, 1), "score": round(score, 1)}
 
 
+def _beside_long(trace, good):
+    """Of a trace with a long prompt: the streams' waits that fell, at least in part, between its
+    sending and its first token, how long that took, and the waits before it."""
+    long = [r.id for r in trace.requests if r.kind == "long" and r.id in good]
+    if not long or len(good) == 1:
+        return {}
+    begin, end = good[long[0]].sent, good[long[0]].first
+    waits = [wait for i, o in good.items() if i not in long for wait in o.waits()]
+    beside = [b - a for a, b in waits if b > begin and a < end]
+    return {"beside_long_ms": {**_spread(beside, 1e3), "max": round(max(beside) * 1e3, 3)},
+            "beside_long_gaps": len(beside), "long_seconds": round(end - begin, 3),
+            "before_long_ms": _spread([b - a for a, b in waits if b <= begin], 1e3)}
+
+
 def summarise(trace, outcomes, seconds, prompts):
     """`prompts` maps a request id to its token ids."""
     good = {i: o for i, o in outcomes.items() if not o.error}
@@ -47,12 +61,12 @@ def summarise(trace, outcomes, seconds, prompts):
     shared = oracle.shared_prefixes(events, {i: (prompts[i], prompts[i]) for i in good})
     rows = {i: (shared[i], len(prompts[i]), o.cached_tokens) for i, o in good.items()}
     kinds = {r.id: r.kind for r in trace.requests}
-    answered = [o for o in good.values() if o.events]
+    answered = [o for o in good.values() if o.times]
     errors = {}
     for outcome in outcomes.values():
         if outcome.error:
             errors[outcome.error] = errors.get(outcome.error, 0) + 1
-    gaps = [gap for o in answered for gap in o.gaps]
+    gaps = [gap for o in answered for gap in o.gaps()]
     return {
         "seconds": round(seconds, 2), "requests": len(outcomes), "good": len(good),
         "errors": errors, **_rates(good.values(), seconds), "hits": _hits(list(rows.values())),
@@ -62,8 +76,9 @@ def summarise(trace, outcomes, seconds, prompts):
         "gap_ms": _spread(gaps, 1e3),
         "turn_ms": _spread([o.ended - o.sent for o in good.values()], 1e3),
         "tokens_per_event": round(sum(o.output_tokens for o in answered)
-                                  / max(1, sum(o.events for o in answered)), 3),
+                                  / max(1, sum(len(o.times) for o in answered)), 3),
         "events_after_finish": sum(o.after_finish for o in good.values()),
+        **_beside_long(trace, good),
         "prompt_length_off": sum(o.prompt_tokens != len(prompts[i]) for i, o in good.items())}
 
 
@@ -83,6 +98,13 @@ def as_text(result):
         spread = result[name]
         lines.append(f"{title}: p50 {spread['p50']:.1f}, p90 {spread['p90']:.1f}, "
                      f"p99 {spread['p99']:.1f} ms")
+    if "long_seconds" in result:
+        before, beside = result["before_long_ms"], result["beside_long_ms"]
+        lines.append(
+            f"beside the long prompt, whose first token took {result['long_seconds']:.1f} s: "
+            f"p50 {beside['p50']:.1f}, p90 {beside['p90']:.1f}, p99 {beside['p99']:.1f}, max "
+            f"{beside['max']:.1f} ms between events ({result['beside_long_gaps']} of them); before "
+            f"it p50 {before['p50']:.1f}, p99 {before['p99']:.1f} ms")
     lines.append(f"tokens an event: {result['tokens_per_event']}; prompts whose length differs "
                  f"from the oracle's tokens: {result['prompt_length_off']}")
     lines.append(f"{'':9} {'requests':>8} {'prompt':>11} {'reusable':>11} {'cached':>11}  "

@@ -31,8 +31,9 @@ class Target:
         self.url, self._trace, self._options = url, trace, options
         tokenizer = (LocalTokenizer(options.tokenizer) if options.tokenizer else
                      ServerTokenizer(url.rstrip("/").removesuffix("/v1"), options.api_key))
-        self._bodies = BodyWriter(trace, words.Writer(words.choose(tokenizer.count)),
-                                  options.model)
+        candidates = words.of_vocabulary(options.words) if options.words else words.CANDIDATES
+        self._bodies = BodyWriter(
+            trace, words.Writer(words.choose(tokenizer.count, candidates)), options.model)
         self._prompts = self._tokenize(tokenizer)
         self._endpoint = Endpoint(url, options.api_key)
         self._outcomes, self._seconds, self._cpu = {}, 0.0, 0.0
@@ -47,7 +48,7 @@ class Target:
             return dict(zip(ids, pool.map(prompt, self._trace.requests)))
 
     def play(self, requests):
-        """Goes on from the parts before: their time and their outcomes come first."""
+        """Goes on from the parts before: their time and their outcomes come first. Returns seconds."""
         player = Player(requests, self._bodies, self._endpoint, self._options.pace)
         cpu = time.process_time()
         seconds = asyncio.run(player.run(self._options.concurrency, self._options.open_loop))
@@ -55,6 +56,7 @@ class Target:
         for request, outcome in player.outcomes.items():
             self._outcomes[request] = outcome.later(self._seconds)
         self._seconds += seconds
+        return seconds
 
     def summary(self):
         result = summarise(self._trace, self._outcomes, self._seconds, self._prompts)

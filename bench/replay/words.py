@@ -1,6 +1,10 @@
 """Turns runs of tokens into text: each token becomes a word that is one token of the model's
 vocabulary, so that lengths come out as the trace has them, to a few per cent."""
 
+import json
+import pathlib
+import re
+
 import numpy
 
 # Common words; those that a vocabulary has as one token are used.
@@ -39,10 +43,18 @@ word work world would write year yes yet you young your
 FEWEST = 64
 
 
-def choose(count_tokens):
+def of_vocabulary(directory):
+    """Up to 500 words that tokenizer.json of a checkpoint has behind a space: vocabularies of random
+    checkpoints know few of English."""
+    tokenizer = json.loads((pathlib.Path(directory) / "tokenizer.json").read_text(encoding="utf-8"))
+    words = (re.fullmatch("\u0120([a-z]{2,})", token) for token in tokenizer["model"]["vocab"])
+    return [word[1] for word in words if word][:500]
+
+
+def choose(count_tokens, candidates=CANDIDATES):
     """The candidates that are one token behind a space; `count_tokens` counts those of a text."""
     base = count_tokens("a")
-    chosen = [word for word in CANDIDATES if count_tokens("a " + word) == base + 1]
+    chosen = [word for word in candidates if count_tokens("a " + word) == base + 1]
     if len(chosen) < FEWEST:
         raise SystemExit(f"only {len(chosen)} common words are one token of this vocabulary, "
                          f"{FEWEST} are needed")

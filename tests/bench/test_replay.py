@@ -9,10 +9,14 @@ import subprocess
 import sys
 import threading
 
+import long_prefill
+import numpy
 import pytest
+import report
 import sessions
 import target
 import trace_file
+from player import Outcome
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EVENT = b"data: %s\n\n"
@@ -145,3 +149,17 @@ def test_parts_are_whole_sessions():
     assert [r.id for part in parts for r in part] == sorted(r.id for r in trace.requests)
     owners = [{r.session for r in part} for part in parts]
     assert sum(map(len, owners)) == len(set.union(*owners))
+
+
+def test_waits_beside_a_long_prompt():
+    trace = long_prefill.make_trace(streams=1, stream_tokens=6, prompt_tokens=100)
+    stream, long = (r.id for r in trace.requests)
+    outcomes = {stream: Outcome(sent=0.0, ended=30.0, times=[1.0, 2.0, 4.0, 24.0, 25.0, 30.0]),
+                long: Outcome(sent=5.0, ended=26.0, times=[25.5, 26.0])}
+    prompts = {i: numpy.arange(10, dtype=numpy.int32) for i in outcomes}
+    result = report.summarise(trace, outcomes, 30.0, prompts)
+    assert result["long_seconds"] == 20.5
+    assert result["beside_long_gaps"] == 3  # the stall over its sending, one inside, one over its end
+    assert result["beside_long_ms"]["max"] == 20_000
+    assert result["before_long_ms"]["p99"] == 2000
+    assert "first token took 20.5 s" in report.as_text(result)

@@ -43,6 +43,12 @@ def test_too_small_a_vocabulary_is_refused():
         words.choose(len)
 
 
+def test_words_of_a_vocabulary(tokenizer):
+    candidates = words.of_vocabulary(TINY)
+    assert len(set(candidates)) == len(candidates) > words.FEWEST
+    assert words.choose(tokenizer.count, candidates) == candidates
+
+
 def test_bodies(tokenizer, writer):
     trace = sessions.make_trace(num_requests=60, seed=7, scale=0.05)
     bodies = chat_body.BodyWriter(trace, writer, "llm")
