@@ -74,5 +74,8 @@ void check_experts(CudaContext& context);
 void time_experts(CudaContext& context);
 void check_skinny(CudaContext& context);
 void time_skinny(CudaContext& context);
+void time_layers(CudaContext& context);
+void check_many_rows(CudaContext& context);
+void time_many_rows(CudaContext& context);
 
 }  // namespace deltaserve::bench

@@ -1,6 +1,6 @@
-// Attention, experts and skinny matrix products on CUDA: checked against float64 on odd shapes, in
-// both dtypes, then timed beside their floors.
-//   bench_gpu_kernels check|time [attention|experts|skinny]
+// Attention, experts and matrix products of few and of many rows on CUDA: checked against float64
+// on odd shapes, in both dtypes, then timed beside their floors.
+//   bench_gpu_kernels check|time [attention|experts|skinny|layers|many_rows]
 #include <cstdio>
 #include <string>
 
@@ -12,7 +12,9 @@ int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "check";
   const std::string only = argc > 2 ? argv[2] : "";
   if (mode != "check" && mode != "time") {
-    std::fprintf(stderr, "usage: bench_gpu_kernels check|time [attention|experts|skinny]\n");
+    std::fprintf(
+        stderr,
+        "usage: bench_gpu_kernels check|time [attention|experts|skinny|layers|many_rows]\n");
     return 2;
   }
   const auto wanted = [&](const char* name) { return only.empty() || only == name; };
@@ -20,12 +22,15 @@ int main(int argc, char** argv) {
     CudaContext bf16(DType::kBF16, 0);
     if (mode == "time") {
       if (wanted("skinny")) bench::time_skinny(bf16);
+      if (wanted("layers")) bench::time_layers(bf16);
+      if (wanted("many_rows")) bench::time_many_rows(bf16);
       if (wanted("attention")) bench::time_attention(bf16);
       if (wanted("experts")) bench::time_experts(bf16);
       return 0;
     }
     CudaContext f32(DType::kF32, 0);
     if (wanted("skinny")) bench::check_skinny(bf16);
+    if (wanted("many_rows")) bench::check_many_rows(bf16);
     if (wanted("attention")) bench::check_attention(f32);
     if (wanted("attention")) bench::check_attention(bf16);
     if (wanted("experts")) bench::check_experts(f32);

@@ -74,7 +74,7 @@ std::vector<float> run_linear(Backend& backend, const std::vector<TensorView>& p
 TEST_P(MatrixOps, Linear) {
   for (const DType dtype : {DType::kBF16, DType::kF32}) {
     for (const auto& [N, K] : {std::pair{64, 64}, std::pair{257, 256}, std::pair{96, 576},
-                               std::pair{520, 512}, std::pair{40, 72}}) {
+                               std::pair{520, 512}, std::pair{40, 72}, std::pair{4104, 128}}) {
       const HostMatrix top(dtype, N, K, 11);
       const HostMatrix bottom(dtype, 24, K, 12);
       const std::vector<TensorView> parts = {top.view, bottom.view};
@@ -107,8 +107,8 @@ std::vector<float> run_gate_up(Backend& backend, const HostMatrix& gate, const H
 }
 
 TEST_P(MatrixOps, GateUpSilu) {
-  for (const auto& [I, K] :
-       {std::pair{64, 64}, std::pair{136, 256}, std::pair{100, 128}, std::pair{608, 320}}) {
+  for (const auto& [I, K] : {std::pair{64, 64}, std::pair{136, 256}, std::pair{100, 128},
+                             std::pair{608, 320}, std::pair{2060, 128}}) {
     const HostMatrix gate(DType::kBF16, I, K, 21);
     const HostMatrix up(DType::kBF16, I, K, 22);
     for (const int64_t M : {1, 8, 16, 19, 70}) {
@@ -117,6 +117,13 @@ TEST_P(MatrixOps, GateUpSilu) {
                    std::to_string(M) + " x " + std::to_string(I) + " x " + std::to_string(K));
     }
   }
+}
+
+TEST_P(MatrixOps, GateUpSiluOfManyRows) {
+  const HostMatrix gate(DType::kBF16, 136, 192, 23);
+  const HostMatrix up(DType::kBF16, 136, 192, 24);
+  expect_close(run_gate_up(*backend_, gate, up, 1090), run_gate_up(*reference_, gate, up, 1090),
+               tolerance_, kSumTolerance, "1090 rows");
 }
 
 TEST_P(MatrixOps, Embed) {

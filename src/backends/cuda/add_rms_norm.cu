@@ -29,6 +29,7 @@ __device__ __forceinline__ float row_scale(float sum, float* partial, const Norm
 template <typename X, int Vectors>
 __global__ void __launch_bounds__(kThreads) norm_in_registers(NormRows rows, X* out) {
   __shared__ float partial[kWarp];
+  let_next_start();
   const int64_t row = blockIdx.x * rows.H;
   float values[Vectors][kVector] = {};
   float added[Vectors][kVector] = {};
@@ -37,11 +38,18 @@ __global__ void __launch_bounds__(kThreads) norm_in_registers(NormRows rows, X* 
   for (int v = 0; v < Vectors; ++v) {
     const int64_t i = (int64_t{v} * kThreads + threadIdx.x) * kVector;
     if (i < rows.H) {
+      load(rows.weight + i, factors[v]);
+    }
+  }
+  wait_for_previous();
+#pragma unroll
+  for (int v = 0; v < Vectors; ++v) {
+    const int64_t i = (int64_t{v} * kThreads + threadIdx.x) * kVector;
+    if (i < rows.H) {
       load(rows.residual + row + i, values[v]);
       if (rows.delta != nullptr) {
         load(rows.delta + row + i, added[v]);
       }
-      load(rows.weight + i, factors[v]);
     }
   }
   float sum = 0.0F;
@@ -74,6 +82,8 @@ __global__ void __launch_bounds__(kThreads) norm_in_registers(NormRows rows, X* 
 template <typename X>
 __global__ void __launch_bounds__(kThreads) norm_in_two_passes(NormRows rows, X* out) {
   __shared__ float partial[kWarp];
+  let_next_start();
+  wait_for_previous();
   float* residual = rows.residual + blockIdx.x * rows.H;
   float sum = 0.0F;
   for (int64_t i = threadIdx.x; i < rows.H; i += kThreads) {
@@ -113,9 +123,9 @@ void launch_add_rms_norm(CudaContext& context, const AddRmsNormArgs& args) {
                                .H = args.H,
                                .eps = args.eps};
   cuda::with_x(context.compute_dtype, [&]<typename X>(X*) {
-    cuda::launch(context, cuda::choose_kernel<X>(args.H),
-                 {.grid = dim3(static_cast<unsigned>(args.T)), .block = dim3(cuda::kThreads)}, rows,
-                 static_cast<X*>(args.out));
+    cuda::launch_early(context, cuda::choose_kernel<X>(args.H),
+                       {.grid = dim3(static_cast<unsigned>(args.T)), .block = dim3(cuda::kThreads)},
+                       rows, static_cast<X*>(args.out));
   });
 }
 

@@ -4,7 +4,8 @@
 // A warp takes whole KV blocks, each of which one bulk copy of 16 KiB brings into its own ring, and
 // keeps a running softmax (attention_block.cuh); warps meet once an item.
 // A split's result goes to scratch and the last thread block to finish a row and head merges the
-// splits in order, divides, and applies the gate.
+// splits in order, divides, and applies the gate. Blocks that earlier steps wrote are fetched
+// before the kernel before this one has ended.
 #include <algorithm>
 
 #include "backends/cuda/attention_block.cuh"
@@ -271,6 +272,9 @@ __device__ void attend_items(DecodeShared<kTiles>& shared, const DecodeParams& p
       return;
     }
     if (lane == 0) {
+      if ((ahead.block + 1) * kBlockSize > ahead.item.context) {
+        wait_for_previous();  // the block holds keys of this step
+      }
       const int64_t block =
           batch.block_tables[int64_t{ahead.item.sequence} * batch.max_blocks_per_seq + ahead.block];
       mbarrier_arrive_expect(landed + 8 * stage, 2 * kHalfBytes);
@@ -286,6 +290,7 @@ __device__ void attend_items(DecodeShared<kTiles>& shared, const DecodeParams& p
     start_copy(i);
   }
 
+  wait_for_previous();
   int stage = 0;
   uint32_t parity = 0;
   uint32_t query[kTiles][kHeadDim / 16][2];
@@ -345,6 +350,7 @@ template <int kTiles>
 __global__ void __launch_bounds__(kThreads) attention_decode_kernel(DecodeParams params) {
   extern __shared__ __align__(1024) std::byte memory[];
   if constexpr (kHopperCode) {
+    let_next_start();
     attend_items<kTiles>(*reinterpret_cast<DecodeShared<kTiles>*>(memory), params);
   }
 }
@@ -362,11 +368,11 @@ void launch_tiles(CudaContext& context, const AttentionArgs& args) {
       .counters = context.zeros(static_cast<size_t>(kMaxSplitRows * args.num_kv_heads))};
   constexpr size_t kShared = sizeof(DecodeShared<kTiles>);
   allow_shared(attention_decode_kernel<kTiles>, kShared);
-  launch(context, attention_decode_kernel<kTiles>,
-         {.grid = dim3(static_cast<unsigned>(context.device.num_sms)),
-          .block = dim3(kThreads),
-          .shared_bytes = kShared},
-         params);
+  launch_early(context, attention_decode_kernel<kTiles>,
+               {.grid = dim3(static_cast<unsigned>(context.device.num_sms)),
+                .block = dim3(kThreads),
+                .shared_bytes = kShared},
+               params);
 }
 
 }  // namespace

@@ -14,11 +14,13 @@ constexpr int kVector = 8;  // H is a multiple of it: checked when the table was
 template <typename X>
 __global__ void __launch_bounds__(kThreads)
     embed_rows(float* out, const X* table, const int32_t* ids, int64_t H) {
+  let_next_start();
   const int64_t t = blockIdx.x;
   const X* from = table + ids[t] * H;
   for (int64_t i = int64_t{threadIdx.x} * kVector; i < H; i += kThreads * kVector) {
     float values[kVector];
     load(from + i, values);
+    wait_for_previous();
     store(out + t * H + i, values);
   }
 }
@@ -29,9 +31,9 @@ __global__ void __launch_bounds__(kThreads)
 void launch_embed(CudaContext& context, const EmbedArgs& args) {
   const auto& table = static_cast<const CudaEmbedding&>(*args.table);
   cuda::with_x(context.compute_dtype, [&]<typename X>(X*) {
-    cuda::launch(context, cuda::embed_rows<X>,
-                 {.grid = dim3(static_cast<unsigned>(args.T)), .block = dim3(cuda::kThreads)},
-                 args.out, static_cast<const X*>(table.values.data()), args.ids, table.H);
+    cuda::launch_early(context, cuda::embed_rows<X>,
+                       {.grid = dim3(static_cast<unsigned>(args.T)), .block = dim3(cuda::kThreads)},
+                       args.out, static_cast<const X*>(table.values.data()), args.ids, table.H);
   });
 }
 

@@ -1,4 +1,5 @@
-// gate_up_silu of many rows: slices of the product in float32, then silu(gate) * up, rounded once.
+// gate_up_silu: which kernels serve it, and the form that serves all: slices of the product in
+// float32, then silu(gate) * up, rounded once.
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/device_math.cuh"
@@ -53,10 +54,20 @@ __global__ void __launch_bounds__(kThreads)
 void launch_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args) {
   const auto& weight = static_cast<const CudaGateUp&>(*args.weight);
   const int64_t N = cuda::ceil_div(weight.I, kGateUpGroup) * 2 * kGateUpGroup;
-  if (context.compute_dtype == DType::kBF16 && serves_skinny(args.M, N, weight.K)) {
+  if (serves_streamed(context, args.M, N, weight.K, args.x, args.x_stride)) {
+    launch_streamed_gate_up_silu(context, args);
+  } else if (context.compute_dtype == DType::kBF16 && serves_skinny(args.M, N, weight.K)) {
     launch_skinny_gate_up_silu(context, args);
-    return;
+  } else if (serves_wide_gate_up(context, args)) {
+    launch_wide_gate_up_silu(context, args);
+  } else {
+    launch_sliced_gate_up_silu(context, args);
   }
+}
+
+void launch_sliced_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args) {
+  const auto& weight = static_cast<const CudaGateUp&>(*args.weight);
+  const int64_t N = cuda::ceil_div(weight.I, kGateUpGroup) * 2 * kGateUpGroup;
   const MatmulArgs product = {.M = args.M,
                               .N = N,
                               .K = weight.K,

@@ -49,12 +49,15 @@ __device__ __forceinline__ void load_lane(const T* head, int lane, int head_dim,
 
 template <typename X, int N>
 __global__ void __launch_bounds__(kWarps* kWarp) gated_rms_norm(const Norm<X> norm) {
+  let_next_start();
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int64_t warp = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
   const int64_t first = warp * kHeads;
   float x[kHeads][N];
   float z[kHeads][N];
   float weight[N];
+  load_lane<N>(norm.weight, lane, norm.head_dim, weight);
+  wait_for_previous();
 #pragma unroll
   for (int i = 0; i < kHeads; ++i) {
     const int64_t t = (first + i) / norm.num_heads;
@@ -63,7 +66,6 @@ __global__ void __launch_bounds__(kWarps* kWarp) gated_rms_norm(const Norm<X> no
     load_lane<N>(norm.x + t * norm.x_stride + head, lane, head_dim, x[i]);
     load_lane<N>(norm.z + t * norm.z_stride + head, lane, head_dim, z[i]);
   }
-  load_lane<N>(norm.weight, lane, norm.head_dim, weight);
 #pragma unroll
   for (int i = 0; i < kHeads; ++i) {
     float squares = 0.0F;
@@ -96,18 +98,18 @@ template <typename X, int N>
 void launch_for(const CudaContext& context, const GatedRmsNormArgs& args) {
   const int64_t count = args.T * args.num_heads;
   const auto blocks = static_cast<unsigned>(ceil_div(count, int64_t{kWarps * kHeads}));
-  launch(context, gated_rms_norm<X, N>, {.grid = blocks, .block = kWarps * kWarp},
-         Norm<X>{.count = count,
-                 .num_heads = args.num_heads,
-                 .head_dim = args.head_dim,
-                 .x = static_cast<const X*>(args.x),
-                 .x_stride = args.x_stride,
-                 .z = static_cast<const X*>(args.z),
-                 .z_stride = args.z_stride,
-                 .weight = args.weight,
-                 .eps = args.eps,
-                 .out = static_cast<X*>(args.out),
-                 .out_stride = args.out_stride});
+  launch_early(context, gated_rms_norm<X, N>, {.grid = blocks, .block = kWarps * kWarp},
+               Norm<X>{.count = count,
+                       .num_heads = args.num_heads,
+                       .head_dim = args.head_dim,
+                       .x = static_cast<const X*>(args.x),
+                       .x_stride = args.x_stride,
+                       .z = static_cast<const X*>(args.z),
+                       .z_stride = args.z_stride,
+                       .weight = args.weight,
+                       .eps = args.eps,
+                       .out = static_cast<X*>(args.out),
+                       .out_stride = args.out_stride});
 }
 
 }  // namespace

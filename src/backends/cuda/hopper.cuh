@@ -9,8 +9,8 @@
 
 namespace deltaserve::cuda {
 
-// Whether the code being compiled is for sm_90a, the only target that has all of this. A kernel that
-// needs it is empty for others, where the host must not choose it.
+// Whether the code being compiled is for sm_90a, the only target that has all of this. A kernel
+// that needs it is empty for others, where the host must not choose it.
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 inline constexpr bool kHopperCode = true;
 #else
@@ -75,6 +75,14 @@ __device__ __forceinline__ void tensor_load(uint32_t to, const CUtensorMap& map,
       "%3}], [%4];" ::"r"(to),
       "l"(&map), "r"(column), "r"(row), "r"(barrier)
       : "memory");
+}
+
+// Asks for such a box to be brought to the second level cache.
+__device__ __forceinline__ void tensor_prefetch(const CUtensorMap& map, int32_t column,
+                                                int32_t row) {
+  asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];" ::"l"(&map),
+               "r"(column), "r"(row)
+               : "memory");
 }
 
 // What this thread wrote to shared memory becomes visible to copies and to wgmma.

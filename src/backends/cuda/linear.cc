@@ -1,4 +1,4 @@
-// linear: the own kernel for few rows where it serves the shape, else cuBLASLt.
+// linear: the own kernels for few rows where they serve the shape, else cuBLASLt.
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/lt_matmul.h"
@@ -7,6 +7,10 @@ namespace deltaserve {
 
 void launch_linear(CudaContext& context, const LinearArgs& args) {
   const auto& weight = static_cast<const CudaLinear&>(*args.weight);
+  if (serves_streamed(context, args.M, weight.N, weight.K, args.x, args.x_stride)) {
+    launch_streamed_linear(context, args);
+    return;
+  }
   if (context.compute_dtype == DType::kBF16 && serves_skinny(args.M, weight.N, weight.K)) {
     launch_skinny_linear(context, args);
     return;

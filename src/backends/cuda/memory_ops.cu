@@ -15,6 +15,8 @@ constexpr int kThreads = 512;
 constexpr int kUnroll = 4;  // 16-byte loads in flight a thread: what the copy's bandwidth needs
 
 __global__ void __launch_bounds__(kThreads) copy_vectors(uint4* to, const uint4* from, size_t n) {
+  let_next_start();
+  wait_for_previous();
   const size_t step = static_cast<size_t>(gridDim.x) * kThreads * kUnroll;
   for (size_t first = static_cast<size_t>(blockIdx.x) * kThreads * kUnroll + threadIdx.x; first < n;
        first += step) {
@@ -35,6 +37,8 @@ __global__ void __launch_bounds__(kThreads) copy_vectors(uint4* to, const uint4*
 }
 
 __global__ void copy_bytes(std::byte* to, const std::byte* from, size_t n) {
+  let_next_start();
+  wait_for_previous();
   const size_t step = static_cast<size_t>(gridDim.x) * blockDim.x;
   for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step) {
     to[i] = from[i];
@@ -83,11 +87,11 @@ void launch_copy(const CudaContext& context, void* to, const void* from, size_t 
   const cuda::LaunchShape shape = {.grid = dim3(cuda::grid_for(context, n)),
                                    .block = dim3(cuda::kThreads)};
   if (alignment == 0) {
-    cuda::launch(context, cuda::copy_vectors, shape, static_cast<uint4*>(to),
-                 static_cast<const uint4*>(from), n);
+    cuda::launch_early(context, cuda::copy_vectors, shape, static_cast<uint4*>(to),
+                       static_cast<const uint4*>(from), n);
   } else {
-    cuda::launch(context, cuda::copy_bytes, shape, static_cast<std::byte*>(to),
-                 static_cast<const std::byte*>(from), n);
+    cuda::launch_early(context, cuda::copy_bytes, shape, static_cast<std::byte*>(to),
+                       static_cast<const std::byte*>(from), n);
   }
 }
 

@@ -63,6 +63,7 @@ __global__ void __launch_bounds__(kHeadsPerBlock* kWarp)
   __shared__ float cosine[kMaxHeadDim / 2];
   __shared__ float sine[kMaxHeadDim / 2];
   __shared__ float rows[kHeadsPerBlock][kMaxHeadDim];
+  let_next_start();
   const int64_t t = blockIdx.x;
   const int half = args.rotary_dim / 2;
   for (int j = static_cast<int>(threadIdx.x); j < half; j += static_cast<int>(blockDim.x)) {
@@ -74,6 +75,7 @@ __global__ void __launch_bounds__(kHeadsPerBlock* kWarp)
     cosine[j] = c * args.attention_factor;
     sine[j] = s * args.attention_factor;
   }
+  wait_for_previous();
   __syncthreads();
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const int head = static_cast<int>(blockIdx.y) * kHeadsPerBlock + warp;
@@ -97,7 +99,7 @@ void launch_qk_norm_rope(CudaContext& context, const QkNormRopeArgs& args) {
                    static_cast<unsigned>(cuda::ceil_div(heads, cuda::kHeadsPerBlock))),
       .block = dim3(cuda::kHeadsPerBlock * cuda::kWarp)};
   cuda::with_x(context.compute_dtype, [&]<typename X>(X*) {
-    cuda::launch(context, cuda::qk_norm_rope_kernel<X>, shape, args, *args.batch);
+    cuda::launch_early(context, cuda::qk_norm_rope_kernel<X>, shape, args, *args.batch);
   });
 }
 

@@ -139,9 +139,9 @@ void launch_skinny_linear(CudaContext& context, const LinearArgs& args) {
   cuda::with_form(args.M, weight.N, [&]<typename Form>(Form) {
     const cuda::LaunchShape shape = cuda::shape_of<Form>(weight.N);
     if (args.out_float) {
-      cuda::launch(context, cuda::skinny_linear_kernel<Form, float>, shape, params);
+      cuda::launch_early(context, cuda::skinny_linear_kernel<Form, float>, shape, params);
     } else {
-      cuda::launch(context, cuda::skinny_linear_kernel<Form, cuda::bf16>, shape, params);
+      cuda::launch_early(context, cuda::skinny_linear_kernel<Form, cuda::bf16>, shape, params);
     }
   });
 }
@@ -159,8 +159,8 @@ void launch_skinny_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args
                                   .out_stride = args.out_stride,
                                   .M = static_cast<int32_t>(args.M)};
   cuda::with_form(args.M, rows, [&]<typename Form>(Form) {
-    cuda::launch(context, cuda::skinny_gate_up_kernel<Form>, cuda::shape_of<Form>(rows), params,
-                 weight.I);
+    cuda::launch_early(context, cuda::skinny_gate_up_kernel<Form>, cuda::shape_of<Form>(rows),
+                       params, weight.I);
   });
 }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/launch.h"
 #include "backends/cuda/mma_bf16.cuh"
 
 namespace deltaserve::cuda {
@@ -66,7 +67,8 @@ __device__ __forceinline__ uint4 load_once(const bf16* from) {
 }
 
 // `rows`: this lane's rows g and g + 8 of each tile of W; `x`: its row g of each tile of x or null,
-// which counts as zero. K is a multiple of kSkinnyPiece. Ends with a barrier.
+// which counts as zero. K is a multiple of kSkinnyPiece. Waits for the kernels before this one when
+// W is under way. Ends with a barrier.
 template <typename Form>
 __device__ __forceinline__ void skinny_products(const bf16* const (&rows)[Form::kRowTiles][2],
                                                 const bf16* const (&x)[Form::kTokenTiles],
@@ -91,9 +93,9 @@ __device__ __forceinline__ void skinny_products(const bf16* const (&rows)[Form::
   for (int m = 0; m < kTokenTiles; ++m) {
     x_at[m] = x[m] == nullptr ? nullptr : x[m] + first;
   }
-  // Loads this warp's next piece of K.
-  const auto load_next = [&](Pieces& to) {
-    constexpr int kStep = Form::kWarps * kSkinnyPiece;
+  // Load this warp's next piece of K.
+  constexpr int kStep = Form::kWarps * kSkinnyPiece;
+  const auto load_w = [&](Pieces& to) {
 #pragma unroll
     for (int r = 0; r < kRowTiles; ++r) {
 #pragma unroll
@@ -103,6 +105,8 @@ __device__ __forceinline__ void skinny_products(const bf16* const (&rows)[Form::
         w_at[r][half] += kStep;
       }
     }
+  };
+  const auto load_x = [&](Pieces& to) {
 #pragma unroll
     for (int m = 0; m < kTokenTiles; ++m) {
       to.x[m][0] = make_uint4(0, 0, 0, 0);
@@ -118,14 +122,19 @@ __device__ __forceinline__ void skinny_products(const bf16* const (&rows)[Form::
   int left = (static_cast<int>(K / kSkinnyPiece) - warp + Form::kWarps - 1) / Form::kWarps;
   Pieces now;
   Pieces next;
+  if (left > 0) {
+    load_w(now);
+  }
+  wait_for_previous();
   if (Form::kAhead && left > 0) {
-    load_next(now);
+    load_x(now);
   }
   for (; left > 0; --left) {
     if constexpr (!Form::kAhead) {
-      load_next(now);
+      load_x(now);
     } else if (left > 1) {
-      load_next(next);
+      load_w(next);
+      load_x(next);
     }
 #pragma unroll
     for (int m = 0; m < kTokenTiles; ++m) {
@@ -143,8 +152,11 @@ __device__ __forceinline__ void skinny_products(const bf16* const (&rows)[Form::
     }
     if constexpr (Form::kAhead) {
       now = next;
+    } else if (left > 1) {
+      load_w(now);
     }
   }
+  let_next_start();
 #pragma unroll
   for (int r = 0; r < kRowTiles; ++r) {
 #pragma unroll

@@ -1,5 +1,5 @@
 // More shapes of the warpgroup matrix product (see wgmma.cuh): those of attention over heads of 256
-// and of the grouped products of experts.
+// and of products of many rows.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,12 @@
 #include "backends/cuda/wgmma.cuh"
 
 namespace deltaserve::cuda {
+
+// Waits until at most N committed groups of this warpgroup are under way.
+template <int N>
+__device__ __forceinline__ void wgmma_wait_for() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
+}
 
 #define DELTASERVE_D8(d, i)                                                                   \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
@@ -48,6 +54,17 @@ __device__ __forceinline__ void wgmma_n128_shared(float (&d)[64], uint64_t a, ui
       "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" DELTASERVE_NAMES64
       "}, %64, %65, p, 1, 1, 0, 0;}"
       : DELTASERVE_D32(d, 0), DELTASERVE_D32(d, 32)
+      : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));
+}
+
+// D[64 x 256] (+)= A B, the same.
+__device__ __forceinline__ void wgmma_n256_shared(float (&d)[128], uint64_t a, uint64_t b,
+                                                  bool accumulate) {
+  asm volatile(
+      "{.reg .pred p; setp.ne.b32 p, %130, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {" DELTASERVE_NAMES128
+      "}, %128, %129, p, 1, 1, 0, 0;}"
+      : DELTASERVE_D32(d, 0), DELTASERVE_D32(d, 32), DELTASERVE_D32(d, 64), DELTASERVE_D32(d, 96)
       : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));
 }
 

@@ -13,6 +13,7 @@ constexpr int kThreads = 256;
 
 template <typename X, bool kSwizzled>
 __global__ void __launch_bounds__(kThreads) write_kv_kernel(WriteKvArgs args, BatchView batch) {
+  let_next_start();
   const int64_t pieces = args.head_dim / kKvPiece;
   const int64_t index = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   const int64_t row = index / pieces;  // (token, head, k or v)
@@ -24,6 +25,7 @@ __global__ void __launch_bounds__(kThreads) write_kv_kernel(WriteKvArgs args, Ba
   const int64_t head = row / 2 % args.num_kv_heads;
   const int64_t t = row / 2 / args.num_kv_heads;
   const int64_t slot = batch.slot_mapping[t];
+  wait_for_previous();
   const auto* from = static_cast<const X*>(value ? args.v : args.k) + t * args.kv_stride +
                      head * args.head_dim + piece * kKvPiece;
   auto* to = static_cast<X*>(args.kv_cache) +
@@ -46,11 +48,11 @@ void launch_write_kv(CudaContext& context, const WriteKvArgs& args) {
       .grid = dim3(static_cast<unsigned>(cuda::ceil_div<int64_t>(threads, cuda::kThreads))),
       .block = dim3(cuda::kThreads)};
   if (context.compute_dtype == DType::kF32) {
-    cuda::launch(context, cuda::write_kv_kernel<float, false>, shape, args, *args.batch);
+    cuda::launch_early(context, cuda::write_kv_kernel<float, false>, shape, args, *args.batch);
   } else if (args.head_dim == cuda::kTensorHeadDim) {
-    cuda::launch(context, cuda::write_kv_kernel<cuda::bf16, true>, shape, args, *args.batch);
+    cuda::launch_early(context, cuda::write_kv_kernel<cuda::bf16, true>, shape, args, *args.batch);
   } else {
-    cuda::launch(context, cuda::write_kv_kernel<cuda::bf16, false>, shape, args, *args.batch);
+    cuda::launch_early(context, cuda::write_kv_kernel<cuda::bf16, false>, shape, args, *args.batch);
   }
 }
 

@@ -1,0 +1,14 @@
+// linear and gate_up_silu of one row of x in bfloat16, on any device (row_product.cu).
+#pragma once
+
+#include "backends/cuda/cuda_context.h"
+#include "ops/args.h"
+
+namespace deltaserve {
+
+// K is a multiple of 1,024.
+bool serves_row(const CudaContext& context, int64_t M, int64_t K);
+void launch_row_linear(CudaContext& context, const LinearArgs& args);
+void launch_row_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args);
+
+}  // namespace deltaserve
