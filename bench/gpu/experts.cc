@@ -155,9 +155,9 @@ void check_moe(CudaContext& context, const Layer& layer, int64_t T, bool spread,
   error.report(what, dtype == DType::kF32 ? 1e-5 : 1e-3);
   // Parts of the batch: in the same form, or in another that promises the same bits.
   const std::vector<int64_t> parts =
-      T > 128 ? std::vector<int64_t>{129} : std::vector<int64_t>{T / 2, 3, 1};
+      T > 128 ? std::vector<int64_t>{T / 2 + 1, 129} : std::vector<int64_t>{T / 2, 3, 1};
   for (const int64_t part : parts) {
-    if (part > 0 && part < T) {
+    if (part > 0 && part < T && (T <= 128 || part > 128)) {
       launch_moe(context, tokens.args(dtype, layer, experts, T - part, part));
       check_cuda(cudaStreamSynchronize(context.stream));
       report_same_bits("  " + std::to_string(part) + " of them",
@@ -262,6 +262,7 @@ void check_experts(CudaContext& context) {
   check_moe(context, {256, 512, 2048, 8}, 1, true, 1);
   check_moe(context, {256, 512, 2048, 8}, 64, true, 3);
   check_moe(context, {512, 512, 2048, 10}, 700, true, 3);
+  check_moe(context, {16, 512, 2048, 8}, 3000, true, 8);
 }
 
 void time_experts(CudaContext& context) {

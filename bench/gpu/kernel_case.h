@@ -72,6 +72,8 @@ void check_attention(CudaContext& context);
 void time_attention(CudaContext& context);
 void check_experts(CudaContext& context);
 void time_experts(CudaContext& context);
+void check_expert_blocks(CudaContext& context);
+void time_expert_blocks(CudaContext& context);
 void check_skinny(CudaContext& context);
 void time_skinny(CudaContext& context);
 void time_layers(CudaContext& context);

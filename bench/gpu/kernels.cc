@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
       if (wanted("many_rows")) bench::time_many_rows(bf16);
       if (wanted("attention")) bench::time_attention(bf16);
       if (wanted("experts")) bench::time_experts(bf16);
+      if (wanted("experts")) bench::time_expert_blocks(bf16);
       return 0;
     }
     CudaContext f32(DType::kF32, 0);
@@ -35,6 +36,7 @@ int main(int argc, char** argv) {
     if (wanted("attention")) bench::check_attention(bf16);
     if (wanted("experts")) bench::check_experts(f32);
     if (wanted("experts")) bench::check_experts(bf16);
+    if (wanted("experts")) bench::check_expert_blocks(bf16);
   } catch (const std::exception& error) {
     std::printf("FAILED: %s\n", error.what());
     return 1;

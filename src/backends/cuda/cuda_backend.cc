@@ -102,6 +102,7 @@ class CudaBackend final : public Backend {
   }
   void moe_topk(const MoeTopkArgs& args) override { launch_moe_topk(context_, args); }
   void moe(const MoeArgs& args) override { launch_moe(context_, args); }
+  bool moe_block(const MoeBlockArgs& args) override { return launch_moe_block(context_, args); }
   void linear_bias(const LinearBiasArgs& args) override { launch_linear_bias(context_, args); }
   void add_layer_norm(const AddLayerNormArgs& args) override {
     launch_add_layer_norm(context_, args);

@@ -20,6 +20,7 @@ void launch_gated_delta_rule(CudaContext& context, const GatedDeltaRuleArgs& arg
 void launch_gated_rms_norm(CudaContext& context, const GatedRmsNormArgs& args);
 void launch_moe_topk(CudaContext& context, const MoeTopkArgs& args);
 void launch_moe(CudaContext& context, const MoeArgs& args);
+bool launch_moe_block(CudaContext& context, const MoeBlockArgs& args);
 
 // Matrices of few rows (bfloat16, M <= kMaxSkinnyRows or twice that where N is small, K a multiple
 // of 64). `linear` and `gate_up_silu` call them where they say that they serve the shape.

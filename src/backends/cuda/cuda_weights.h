@@ -12,8 +12,12 @@ namespace deltaserve {
 // rows 0..7, gate rows 8..15, ... so that a tile of 16 rows holds pairs that meet in one thread.
 inline constexpr int64_t kGateUpGroup = 8;
 
+// cuBLASLt multiplies by a matrix with an odd number of rows ten times as slowly as by one with a
+// few zero rows more.
+inline constexpr int64_t kRowMultiple = 8;
+
 struct CudaLinear final : LinearWeight {
-  CudaMemory values;  // [N][K] X
+  CudaMemory values;  // [N rounded up to kRowMultiple][K] X, rows beyond N are zero
 };
 
 struct CudaGateUp final : GateUpWeight {

@@ -1,245 +1,354 @@
-// The experts' products for many tokens, bfloat16, on wgmma: tiles of 128 entries of one expert by
-// 128 rows of its matrix, found in the list that moe_sort.cu made on the device; surplus thread
-// blocks leave at once. Rows of x are gathered by 16-byte copies straight into the swizzled tile,
-// so that no permuted copy of x is ever written. Gate and up rows lie in groups of eight: a thread
-// holds both of a pair, and silu(gate) * up is the product's epilogue.
+// The experts' products for many tokens, bfloat16, on wgmma. Weights are the product's rows and
+// tokens its columns, in steps of sixteen: an expert with few tokens costs what these take. A
+// cluster of two thread blocks shares 256 rows of one expert's matrix, each block copies half of
+// them for both, and has up to 160 of the expert's tokens of its own: what limits such products is
+// how much the second-level cache must deliver. Which expert and tokens is read from the list that
+// moe_sort.cu made on the device. Rows of x are gathered by 16-byte copies straight into the
+// swizzled tile, so that no permuted copy of x is ever written.
+#include "backends/cuda/cluster.cuh"
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/moe_grouped_store.cuh"
 #include "backends/cuda/moe_kernels.h"
-#include "backends/cuda/wgmma_wide.cuh"
+#include "backends/cuda/tensor_map.h"
+#include "backends/cuda/wgmma_tokens.cuh"
 
 namespace deltaserve::cuda {
 namespace {
 
-constexpr int kThreads = 256;  // two warpgroups of 64 entries each
-constexpr int kTileRows = static_cast<int>(kMoeTileRows);
-constexpr int kTileColumns = 128;  // rows of the matrix
-constexpr int kTileK = 64;         // 128 bytes: a swizzled row
-constexpr int kStages = 3;         // 96 KiB: two thread blocks fit a multiprocessor
-constexpr int kCopies = 4;         // 16-byte pieces of a tile that a thread copies
+constexpr int kCluster = 2;
+constexpr int kComputeThreads = 256;  // two warpgroups of 128 rows of the matrix each
+constexpr int kProducers = 128;
+constexpr int kThreads = kComputeThreads + kProducers;
+constexpr int kMostTokens = static_cast<int>(kMoeTileRows) / kCluster;  // of a block
+constexpr int kTileK = 64;                                              // 128 bytes: a swizzled row
+constexpr int kStages = 4;                                              // what fits
+constexpr int kWeightBytes = kMatrixRows * 128;
+constexpr int kHalfBytes = kWeightBytes / kCluster;
+constexpr int kTokenBytes = kMostTokens * 128;
+constexpr int kCopies = kMostTokens / 16;  // 16-byte pieces of a tile that a producer copies
+
+// Starts a copy of 16 bytes.
+__device__ __forceinline__ void copy_16(uint32_t to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+// Arrives, as one of those the barrier expects, when this thread's copies so far have landed.
+__device__ __forceinline__ void arrive_after_copies(uint32_t barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
 
 struct GroupedShared {
-  std::byte x[kStages][kTileRows * 128];
-  std::byte weight[kStages][kTileColumns * 128];
+  std::byte weight[kStages][kWeightBytes];
+  std::byte x[kStages][kTokenBytes];
+  int32_t entries[2][kComputeThreads / 128][kMostTokens];  // of items in turn, for each warpgroup
+  uint64_t full[kStages];
+  uint64_t empty[kStages];
 };
 
 struct GroupedParams {
   MoeSort sort;
-  int32_t K;           // entries of a token
-  const bf16* weight;  // [E][rows][columns]
-  int64_t rows;
-  int64_t columns;
-  const bf16* x;  // gate_up: [T][x_stride], of a token; down: [entries][x_stride], sorted
+  int32_t K;        // entries of a token
+  int64_t rows;     // of an expert's matrix
+  int64_t columns;  // of it
+  const bf16* x;    // gate_up: [T][x_stride], of a token; down: [entries][x_stride], sorted
   int64_t x_stride;
-  void* out;  // gate_up: [entries][rows / 2] bf16, sorted; down: [entries][rows] float32, by entry
+  GroupedOut out;
 };
 
-// Copies 16 bytes, or writes zeros if not `valid`.
-__device__ __forceinline__ void copy_16(uint32_t to, const void* from, bool valid) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
-               "r"(valid ? 16 : 0)
-               : "memory");
-}
-__device__ __forceinline__ void commit_copies() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-// Waits until at most N of this thread's committed groups are under way.
-template <int N>
-__device__ __forceinline__ void wait_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
-}
-
-// The pieces that a thread copies of every tile: column t % 8 of rows t / 8 + 32 i.
-struct CopyPlan {
-  const bf16* x[kCopies];
-  bool x_valid[kCopies];
-  const bf16* weight;  // of i = 0; the others are 32 rows further each
-  int64_t weight_step;
-  uint32_t to;      // byte in a tile; the others are 32 rows further each
-  int weight_rows;  // of the tile that exist, counted from this thread's first
-
-  __device__ void copy(uint32_t x_tile, uint32_t weight_tile, int64_t k) const {
-#pragma unroll
-    for (int i = 0; i < kCopies; ++i) {
-      copy_16(x_tile + to + i * 32 * 128, x[i] + k, x_valid[i]);
-    }
-#pragma unroll
-    for (int i = 0; i < kCopies; ++i) {
-      const bool valid = 32 * i < weight_rows;
-      copy_16(weight_tile + to + i * 32 * 128, weight + (valid ? i * weight_step : 0) + k, valid);
+// Where a role is in the ring of stages.
+struct Stage {
+  uint32_t at = 0;
+  uint32_t parity = 0;
+  __device__ void next() {
+    if (++at == kStages) {
+      at = 0;
+      parity ^= 1U;
     }
   }
 };
 
+// The tile of a block in one item of work: an item is 256 rows of an expert's matrix and the tokens
+// of a cluster.
+struct Item {
+  int expert;
+  int first_row;  // of the expert's matrix
+  int first;      // place of the block's first token among the sorted entries
+  int tokens;     // of the block, 0 too
+};
+
+// The items of a cluster, each read while the one before is worked on.
+class Items {
+ public:
+  __device__ Items(const GroupedParams& params, int rank)
+      : params_(params),
+        rank_(rank),
+        blocks_of_rows_((static_cast<int>(params.rows) + kMatrixRows - 1) / kMatrixRows),
+        count_(*params.sort.num_tiles * blocks_of_rows_),
+        at_(static_cast<int>(blockIdx.x) / kCluster) {
+    read();
+  }
+  __device__ bool more() const { return at_ < count_; }
+  __device__ Item take() {
+    const Item item = next_;
+    at_ += static_cast<int>(gridDim.x) / kCluster;
+    read();
+    return item;
+  }
+
+ private:
+  __device__ void read() {
+    if (at_ < count_) {
+      const int tile = at_ / blocks_of_rows_;
+      const int all = params_.sort.tile_rows[tile];
+      const int half = (all + kCluster - 1) / kCluster;
+      next_ = {.expert = params_.sort.tile_expert[tile],
+               .first_row = at_ % blocks_of_rows_ * kMatrixRows,
+               .first = params_.sort.tile_first[tile] + rank_ * half,
+               .tokens = rank_ == 0 ? half : all - half};
+    }
+  }
+
+  const GroupedParams& params_;
+  const int rank_;
+  const int blocks_of_rows_;
+  const int count_;
+  int at_;
+  Item next_{};
+};
+
+// A producer thread copies piece t % 8 of tokens t / 8 + 16 i of every tile; the first also starts
+// the copies of this block's half of the weights, for both blocks.
 template <bool kGateUp>
-__device__ CopyPlan plan_copies(const GroupedParams& params, int expert, int first, int rows,
-                                int64_t first_column) {
-  const int thread = static_cast<int>(threadIdx.x);
-  const int row = thread / 8;
+__device__ void produce_item(GroupedShared& shared, const CUtensorMap& weights,
+                             const GroupedParams& params, const Item& item, int rank,
+                             Stage& stage) {
+  const int thread = static_cast<int>(threadIdx.x) - kComputeThreads;
+  const int token = thread / 8;
   const int piece = thread % 8;
-  CopyPlan plan;
+  const uint32_t to =
+      shared_address(shared.x) + static_cast<uint32_t>(token * 128 + (piece ^ (token % 8)) * 16);
+  const int weight_row = item.expert * static_cast<int>(params.rows) + item.first_row +
+                         rank * (kMatrixRows / kCluster);
+  uint32_t from[kCopies];  // in pieces of 16 bytes
 #pragma unroll
   for (int i = 0; i < kCopies; ++i) {
-    const int r = row + 32 * i;
-    plan.x_valid[i] = r < rows;
-    const int place = first + (plan.x_valid[i] ? r : 0);
-    const int64_t x_row = kGateUp ? params.sort.sorted[place] / params.K : place;
-    plan.x[i] = params.x + x_row * params.x_stride + piece * 8;
-  }
-  plan.weight_rows = static_cast<int>(params.rows - first_column) - row;
-  const int64_t weight_row = expert * params.rows + first_column + (plan.weight_rows > 0 ? row : 0);
-  plan.weight = params.weight + weight_row * params.columns + piece * 8;
-  plan.weight_step = 32 * params.columns;
-  plan.to = static_cast<uint32_t>(row * 128 + (piece ^ (row % 8)) * 16);
-  return plan;
-}
-
-// silu(gate) * up of a thread's 2 x 64 results, in the order of the sorted entries.
-__device__ void store_gate_up(const GroupedParams& params, int place, int64_t first_column,
-                              const float (&sums)[64], int half) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const int64_t I = params.rows / 2;
-  bf16* out = static_cast<bf16*>(params.out) + place * I + first_column / 2 + lane % 4 * 2;
-#pragma unroll
-  for (int n = 0; n < kTileColumns / 16; ++n) {
-    const float* gate = &sums[8 * n + 2 * half];
-    const float* up = gate + 4;
-    if (first_column / 2 + n * 8 < I) {
-      *reinterpret_cast<uint32_t*>(out + n * 8) =
-          pack_bf16(silu(gate[0]) * up[0], silu(gate[1]) * up[1]);
+    const int place = item.first + token + 16 * i;
+    from[i] = 0;
+    if (token + 16 * i < item.tokens) {
+      const int row = kGateUp ? params.sort.sorted[place] / params.K : place;
+      from[i] = static_cast<uint32_t>(row) * static_cast<uint32_t>(params.x_stride / 8) +
+                static_cast<uint32_t>(piece);
     }
   }
-}
-
-__device__ void store_down(const GroupedParams& params, int place, int64_t first_column,
-                           const float (&sums)[64], int half) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const int64_t entry = params.sort.sorted[place];
-  float* out = static_cast<float*>(params.out) + entry * params.rows + first_column + lane % 4 * 2;
-#pragma unroll
-  for (int n = 0; n < kTileColumns / 8; ++n) {
-    if (first_column + n * 8 < params.rows) {
-      *reinterpret_cast<float2*>(out + n * 8) =
-          make_float2(sums[4 * n + 2 * half], sums[4 * n + 2 * half + 1]);
-    }
-  }
-}
-
-template <bool kGateUp>
-__device__ void multiply_tile(GroupedShared& shared, const GroupedParams& params) {
-  const int tile = static_cast<int>(blockIdx.y);
-  if (tile >= *params.sort.num_tiles) {
-    return;
-  }
-  const int expert = params.sort.tile_expert[tile];
-  const int first = params.sort.tile_first[tile];
-  const int rows = params.sort.tile_rows[tile];
-  const int64_t first_column = int64_t{blockIdx.x} * kTileColumns;
-  const CopyPlan plan = plan_copies<kGateUp>(params, expert, first, rows, first_column);
   const auto steps = static_cast<int>(params.columns / kTileK);
-  const auto start_copy = [&](int step) {
-    if (step < steps) {
-      const int stage = step % kStages;
-      plan.copy(shared_address(shared.x[stage]), shared_address(shared.weight[stage]),
-                int64_t{step} * kTileK);
-    }
-    commit_copies();
-  };
-#pragma unroll
-  for (int i = 0; i < kStages - 1; ++i) {
-    start_copy(i);
-  }
-  const int warpgroup = static_cast<int>(threadIdx.x) / 128;
-  const bool has_rows = warpgroup * 64 < rows;
-  float sums[64];
-#pragma unroll
-  for (float& sum : sums) {
-    sum = 0.0F;
-  }
+#pragma unroll 1
   for (int step = 0; step < steps; ++step) {
-    const int stage = step % kStages;
-    wait_copies<kStages - 2>();
-    async_proxy_fence();
-    __syncthreads();
-    // The stage of the step before is free: all have passed its wait.
-    start_copy(step + kStages - 1);
-    if (has_rows) {
-      const uint64_t x =
-          wgmma_operand(shared_address(shared.x[stage]) + warpgroup * 64 * 128, 16, 1024);
-      const uint64_t weight = wgmma_operand(shared_address(shared.weight[stage]), 16, 1024);
-      pin(sums);
-      wgmma_fence();
-#pragma unroll
-      for (int k = 0; k < kTileK / 16; ++k) {
-        wgmma_n128_shared(sums, x + 2 * k, weight + 2 * k, true);
-      }
-      wgmma_commit();
-      wgmma_wait();
-      pin(sums);
+    const uint32_t full = shared_address(&shared.full[stage.at]);
+    mbarrier_wait(shared_address(&shared.empty[stage.at]), stage.parity ^ 1U);
+    if (thread == 0) {
+      mbarrier_arrive_expect(full, kWeightBytes);
+      tensor_load_multicast(
+          shared_address(shared.weight[stage.at]) + static_cast<uint32_t>(rank * kHalfBytes),
+          weights, step * kTileK, weight_row, full, (1U << kCluster) - 1U);
     }
-  }
-  const int row =
-      static_cast<int>(threadIdx.x) / kWarp * 16 + static_cast<int>(threadIdx.x) % kWarp / 4;
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    if (row + 8 * half < rows) {
-      if constexpr (kGateUp) {
-        store_gate_up(params, first + row + 8 * half, first_column, sums, half);
-      } else {
-        store_down(params, first + row + 8 * half, first_column, sums, half);
+    for (int i = 0; i < kCopies; ++i) {
+      if (token + 16 * i < item.tokens) {
+        copy_16(to + stage.at * kTokenBytes + static_cast<uint32_t>(i * 16 * 128),
+                params.x + int64_t{from[i]} * 8 + step * kTileK);
       }
     }
+    arrive_after_copies(full);
+    stage.next();
   }
 }
 
+// Frees the stage in both blocks: each wrote a part of it.
+__device__ __forceinline__ void release(GroupedShared& shared, const Stage& stage) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  if (lane < kCluster) {
+    mbarrier_arrive_at(shared_address(&shared.empty[stage.at]), lane);
+  }
+}
+
+// A warpgroup's 128 rows with 16 Blocks tokens, as two products of 64 rows.
+template <bool kGateUp, int Blocks>
+__device__ __forceinline__ void compute_item(GroupedShared& shared, const GroupedParams& params,
+                                             const Item& item, int group, int32_t* entries,
+                                             Stage& stage) {
+  // Read now, needed at the end.
+  const int thread = static_cast<int>(threadIdx.x) % 128;
+  int32_t mine[2] = {};
+  if constexpr (!kGateUp) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      if (thread + 128 * i < item.tokens) {
+        mine[i] = params.sort.sorted[item.first + thread + 128 * i];
+      }
+    }
+  }
+  float sums[2][Blocks * 8];
+#pragma unroll
+  for (int i = 0; i < Blocks * 8; ++i) {
+    sums[0][i] = 0.0F;
+    sums[1][i] = 0.0F;
+  }
+  const auto steps = static_cast<int>(params.columns / kTileK);
+#pragma unroll 1
+  for (int step = 0; step < steps; ++step) {
+    mbarrier_wait(shared_address(&shared.full[stage.at]), stage.parity);
+    async_proxy_fence();
+    const uint64_t x = wgmma_operand(shared_address(shared.x[stage.at]), 16, 1024);
+    const uint64_t weight = wgmma_operand(
+        shared_address(shared.weight[stage.at]) + static_cast<uint32_t>(group * 128 * 128), 16,
+        1024);
+    pin(sums[0]);
+    pin(sums[1]);
+    wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < kTileK / 16; ++k) {
+      wgmma_tokens(sums[0], weight + 2 * k, x + 2 * k, true);
+      wgmma_tokens(sums[1], weight + (64 * 128 >> 4) + 2 * k, x + 2 * k, true);
+    }
+    wgmma_commit();
+    wgmma_wait();
+    pin(sums[0]);
+    pin(sums[1]);
+    release(shared, stage);
+    stage.next();
+  }
+  const int first_row = item.first_row + group * 128;
+  if constexpr (kGateUp) {
+    store_gate_up<Blocks>(params.out, item.first, item.tokens, first_row, sums);
+  } else {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      if (thread + 128 * i < item.tokens) {
+        entries[thread + 128 * i] = mine[i];
+      }
+    }
+    if (group == 0) {
+      named_barrier<128>(1);
+    } else {
+      named_barrier<128>(2);
+    }
+    store_down<Blocks>(params.out, entries, item.tokens, first_row, sums);
+  }
+}
+
+// A block without tokens: its half of the weights still passes through.
+__device__ void pass_item(GroupedShared& shared, const GroupedParams& params, Stage& stage) {
+  const auto steps = static_cast<int>(params.columns / kTileK);
+  for (int step = 0; step < steps; ++step) {
+    mbarrier_wait(shared_address(&shared.full[stage.at]), stage.parity);
+    __syncwarp();
+    release(shared, stage);
+    stage.next();
+  }
+}
+
+template <bool kGateUp, int Blocks = kMostTokens / 16>
+__device__ __forceinline__ void compute_blocks(GroupedShared& shared, const GroupedParams& params,
+                                               const Item& item, int group, int32_t* entries,
+                                               Stage& stage) {
+  if constexpr (Blocks > 1) {
+    if (item.tokens <= 16 * (Blocks - 1)) {
+      compute_blocks<kGateUp, Blocks - 1>(shared, params, item, group, entries, stage);
+      return;
+    }
+  }
+  compute_item<kGateUp, Blocks>(shared, params, item, group, entries, stage);
+}
+
+__device__ __forceinline__ void make_barriers(GroupedShared& shared) {
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < kStages; ++i) {
+      mbarrier_init(shared_address(&shared.full[i]), kProducers + 1);
+      mbarrier_init(shared_address(&shared.empty[i]), kCluster * kComputeThreads / kWarp);
+    }
+    mbarrier_init_fence();
+  }
+  cluster_sync();
+}
+
 template <bool kGateUp>
-__global__ void __launch_bounds__(kThreads, 2) moe_grouped_kernel(GroupedParams params) {
+__device__ void multiply_items(GroupedShared& shared, const CUtensorMap& weights,
+                               const GroupedParams& params) {
+  make_barriers(shared);
+  const int rank = cluster_rank();
+  const int group = static_cast<int>(threadIdx.x) / 128;
+  Items items(params, rank);
+  Stage stage;
+  if (group == kComputeThreads / 128) {
+    shrink_registers<40>();
+    while (items.more()) {
+      produce_item<kGateUp>(shared, weights, params, items.take(), rank, stage);
+    }
+  } else {
+    grow_registers<232>();
+    for (int parity = 0; items.more(); parity ^= 1) {
+      const Item item = items.take();
+      if (item.tokens > 0) {
+        compute_blocks<kGateUp>(shared, params, item, group, shared.entries[parity][group], stage);
+      } else {
+        pass_item(shared, params, stage);
+      }
+    }
+  }
+  cluster_sync();  // the other block may still write here
+}
+
+template <bool kGateUp>
+__global__ void __launch_bounds__(kThreads, 1)
+    moe_grouped_kernel(const __grid_constant__ CUtensorMap weights, GroupedParams params) {
   extern __shared__ __align__(1024) std::byte memory[];
   if constexpr (kHopperCode) {
-    multiply_tile<kGateUp>(*reinterpret_cast<GroupedShared*>(memory), params);
+    multiply_items<kGateUp>(*reinterpret_cast<GroupedShared*>(memory), weights, params);
   }
 }
 
 template <bool kGateUp>
-void launch_grouped(CudaContext& context, const GroupedParams& params, int64_t max_tiles) {
-  allow_shared(moe_grouped_kernel<kGateUp>, sizeof(GroupedShared));
-  launch(context, moe_grouped_kernel<kGateUp>,
-         {.grid = dim3(static_cast<unsigned>(ceil_div<int64_t>(params.rows, kTileColumns)),
-                       static_cast<unsigned>(max_tiles)),
-          .block = dim3(kThreads),
-          .shared_bytes = sizeof(GroupedShared)},
-         params);
+void launch_grouped(CudaContext& context, const void* weight, int64_t num_experts,
+                    const GroupedParams& params) {
+  auto* const kernel = moe_grouped_kernel<kGateUp>;
+  allow_shared(kernel, sizeof(GroupedShared));
+  launch_cluster(context, kernel, kCluster,
+                 {.grid = dim3(static_cast<unsigned>(context.device.num_sms / kCluster * kCluster)),
+                  .block = dim3(kThreads),
+                  .shared_bytes = sizeof(GroupedShared)},
+                 make_tensor_map(weight, num_experts * params.rows, params.columns, params.columns,
+                                 kMatrixRows / kCluster),
+                 params);
 }
 
 }  // namespace
 
 void launch_moe_grouped(CudaContext& context, const MoeArgs& args, const MoeBuffers& buffers) {
   const auto& experts = static_cast<const CudaExperts&>(*args.experts);
-  const int64_t entries = args.T * args.K;
-  const MoeSort sort = moe_sort_arrays(buffers.sort, entries, experts.E);
+  const MoeSort sort = moe_sort_arrays(buffers.sort, args.T * args.K, experts.E);
   launch_moe_sort(context, args, sort);
-  const int64_t max_tiles = moe_max_tiles(entries, experts.E);
-  launch_grouped<true>(context,
+  const GroupedOut out{.act = static_cast<bf16*>(buffers.act),
+                       .down = buffers.down_halves,
+                       .exponents = buffers.down_exponents,
+                       .I = experts.I,
+                       .H = experts.H};
+  launch_grouped<true>(context, experts.gate_up.data(), experts.E,
                        {.sort = sort,
                         .K = args.K,
-                        .weight = static_cast<const bf16*>(experts.gate_up.data()),
                         .rows = 2 * experts.I,
                         .columns = experts.H,
                         .x = static_cast<const bf16*>(args.x),
                         .x_stride = args.x_stride,
-                        .out = buffers.act},
-                       max_tiles);
-  launch_grouped<false>(context,
+                        .out = out});
+  launch_grouped<false>(context, experts.down.data(), experts.E,
                         {.sort = sort,
                          .K = args.K,
-                         .weight = static_cast<const bf16*>(experts.down.data()),
                          .rows = experts.H,
                          .columns = experts.I,
                          .x = static_cast<const bf16*>(buffers.act),
                          .x_stride = experts.I,
-                         .out = buffers.down},
-                        max_tiles);
+                         .out = out});
 }
 
 }  // namespace deltaserve::cuda

@@ -26,10 +26,17 @@ __device__ int block_sum_of(int value, int* partial) {
   return sum;
 }
 
+// An expert's entries are cut into tiles of about the same size.
+__device__ __forceinline__ int tiles_of(int count) {
+  return (count + static_cast<int>(kMoeTileRows) - 1) / static_cast<int>(kMoeTileRows);
+}
+
 // counts[e].
 __global__ void __launch_bounds__(kThreads)
     count_kernel(const int32_t* expert_ids, int entries, MoeSort sort) {
   __shared__ int partial[kWarps];
+  let_next_start();
+  wait_for_previous();
   const int expert = static_cast<int>(blockIdx.x);
   int count = 0;
 #pragma unroll 8
@@ -45,6 +52,8 @@ __global__ void __launch_bounds__(kThreads)
 __global__ void __launch_bounds__(kThreads)
     scatter_kernel(const int32_t* expert_ids, int entries, int num_experts, MoeSort sort) {
   __shared__ int partial[kWarps];
+  let_next_start();
+  wait_for_previous();
   const int expert = static_cast<int>(blockIdx.x);
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -54,19 +63,17 @@ __global__ void __launch_bounds__(kThreads)
   int tiles_before = 0;
   for (int e = static_cast<int>(threadIdx.x); e < expert; e += kThreads) {
     rows_before += sort.counts[e];
-    tiles_before += (sort.counts[e] + kMoeTileRows - 1) / kMoeTileRows;
+    tiles_before += tiles_of(sort.counts[e]);
   }
   rows_before = block_sum_of(rows_before, partial);
   tiles_before = block_sum_of(tiles_before, partial);
-  if (threadIdx.x == 0) {
-    sort.firsts[expert] = rows_before;
-  }
   const int count = sort.counts[expert];
-  const int tiles = (count + kMoeTileRows - 1) / kMoeTileRows;
+  const int tiles = tiles_of(count);
+  const int tile_rows = (count + max(tiles, 1) - 1) / max(tiles, 1);
   for (int i = static_cast<int>(threadIdx.x); i < tiles; i += kThreads) {
     sort.tile_expert[tiles_before + i] = expert;
-    sort.tile_first[tiles_before + i] = rows_before + i * kMoeTileRows;
-    sort.tile_rows[tiles_before + i] = min(kMoeTileRows, count - i * kMoeTileRows);
+    sort.tile_first[tiles_before + i] = rows_before + i * tile_rows;
+    sort.tile_rows[tiles_before + i] = min(tile_rows, count - i * tile_rows);
   }
   if (expert == num_experts - 1 && threadIdx.x == 0) {
     *sort.num_tiles = tiles_before + tiles;
@@ -110,22 +117,21 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-}  // namespace
-
-int64_t moe_max_tiles(int64_t entries, int64_t E) {
+int64_t max_tiles(int64_t entries, int64_t E) {
   return entries / kMoeTileRows + E;
 }
 
+}  // namespace
+
 int64_t moe_sort_size(int64_t entries, int64_t E) {
-  return 2 * E + entries + 1 + 3 * moe_max_tiles(entries, E);
+  return E + entries + 1 + 3 * max_tiles(entries, E);
 }
 
 MoeSort moe_sort_arrays(int32_t* memory, int64_t entries, int64_t E) {
-  const int64_t tiles = moe_max_tiles(entries, E);
-  int32_t* const sorted = memory + 2 * E;
+  const int64_t tiles = max_tiles(entries, E);
+  int32_t* const sorted = memory + E;
   int32_t* const tile_arrays = sorted + entries + 1;
   return {.counts = memory,
-          .firsts = memory + E,
           .sorted = sorted,
           .num_tiles = sorted + entries,
           .tile_expert = tile_arrays,
@@ -137,8 +143,8 @@ void launch_moe_sort(CudaContext& context, const MoeArgs& args, const MoeSort& s
   const auto entries = static_cast<int>(args.T * args.K);
   const LaunchShape shape{.grid = dim3(static_cast<unsigned>(args.experts->E)),
                           .block = dim3(kThreads)};
-  launch(context, count_kernel, shape, args.expert_ids, entries, sort);
-  launch(context, scatter_kernel, shape, args.expert_ids, entries, args.experts->E, sort);
+  launch_early(context, count_kernel, shape, args.expert_ids, entries, sort);
+  launch_early(context, scatter_kernel, shape, args.expert_ids, entries, args.experts->E, sort);
 }
 
 }  // namespace deltaserve::cuda

@@ -1,9 +1,10 @@
-// moe_topk: a warp a token. Probabilities stay in registers (lane l holds experts l, l + 32, ...);
-// K rounds of a warp-wide argmax mark the chosen ones, equal values and NaN going to the lower id,
-// and the ranks of the marks give the ascending order.
+// moe_topk, a warp a token (moe_choose.cuh), and for a decode step the same together with the
+// order of entries by expert in one thread block.
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/moe_choose.cuh"
+#include "backends/cuda/moe_kernels.h"
 #include "base/check.h"
 
 namespace deltaserve {
@@ -12,101 +13,133 @@ namespace {
 
 constexpr int kWarps = 4;
 
-// kSlots * 32 experts at most.
 template <int kSlots>
 __global__ void __launch_bounds__(kWarps* kWarp) moe_topk_kernel(MoeTopkArgs args) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  let_next_start();
+  wait_for_previous();
   const int64_t t = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
-  if (t >= args.T) {
-    return;
+  if (t < args.T) {
+    choose_experts<kSlots>(args.logits + t * args.logits_stride, args.E, args.K, args.renormalize,
+                           args.expert_ids + t * args.K, args.weights + t * args.K);
   }
-  const float* logits = args.logits + t * args.logits_stride;
-  float p[kSlots];
-  float largest = -INFINITY;
-#pragma unroll
-  for (int i = 0; i < kSlots; ++i) {
-    const int e = lane + kWarp * i;
-    p[i] = e < args.E ? logits[e] : -INFINITY;
-    largest = fmaxf(largest, p[i]);
-  }
-  largest = warp_max(largest);
-  float sum = 0.0F;
-#pragma unroll
-  for (int i = 0; i < kSlots; ++i) {
-    p[i] = lane + kWarp * i < args.E ? expf(p[i] - largest) : 0.0F;
-    sum += p[i];
-  }
-  sum = warp_sum(sum);
-#pragma unroll
-  for (int i = 0; i < kSlots; ++i) {
-    p[i] /= sum;
-  }
+}
 
-  uint32_t chosen = 0;  // bit i: expert lane + 32 i
-  for (int round = 0; round < args.K; ++round) {
-    float best = 0.0F;
-    int best_id = args.E;  // none yet
-#pragma unroll
-    for (int i = 0; i < kSlots; ++i) {
-      const int e = lane + kWarp * i;
-      if (e < args.E && (chosen >> i & 1U) == 0 && (best_id == args.E || p[i] > best)) {
-        best = p[i];
-        best_id = e;
-      }
-    }
-#pragma unroll
-    for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-      const float other = __shfl_xor_sync(kAllLanes, best, offset);
-      const int other_id = __shfl_xor_sync(kAllLanes, best_id, offset);
-      const bool exists = other_id < args.E;
-      const bool better =
-          best_id == args.E || other > best || (!(best > other) && other_id < best_id);
-      if (exists && better) {
-        best = other;
-        best_id = other_id;
-      }
-    }
-    if (best_id % kWarp == lane) {
-      chosen |= 1U << (best_id / kWarp);
-    }
-  }
+constexpr int kSortThreads = 1024;
+constexpr int kSortWarps = kSortThreads / kWarp;
 
-  float chosen_sum = 0.0F;
+// Sum of `value` over the threads before this one. `partial` has room for kSortWarps.
+__device__ int sum_before(int value, int* partial) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  int sum = value;
 #pragma unroll
-  for (int i = 0; i < kSlots; ++i) {
-    chosen_sum += (chosen >> i & 1U) != 0 ? p[i] : 0.0F;
+  for (int offset = 1; offset < kWarp; offset *= 2) {
+    const int other = __shfl_up_sync(kAllLanes, sum, offset);
+    sum += lane >= offset ? other : 0;
   }
-  chosen_sum = warp_sum(chosen_sum);
-  int64_t at = t * args.K;
-#pragma unroll
-  for (int i = 0; i < kSlots; ++i) {
-    const bool mine = (chosen >> i & 1U) != 0;
-    const unsigned marks = __ballot_sync(kAllLanes, mine);
-    if (mine) {
-      const int64_t place = at + __popc(marks & ((1U << lane) - 1U));
-      args.expert_ids[place] = lane + kWarp * i;
-      args.weights[place] = args.renormalize ? p[i] / chosen_sum : p[i];
+  if (lane == kWarp - 1) {
+    partial[warp] = sum;
+  }
+  __syncthreads();
+  int before = sum - value;
+  for (int w = 0; w < warp; ++w) {
+    before += partial[w];
+  }
+  __syncthreads();
+  return before;
+}
+
+// A token chooses an expert once, and so the tokens of an expert are a set of bits: their number
+// and a token's place among them are counts of bits. An expert's entries are one tile.
+constexpr int kWords = static_cast<int>(kMoeDecodeTokens) / 32;
+
+struct SortShared {
+  uint32_t tokens[kSortThreads][kWords];  // of each expert
+  int first[kSortThreads];                // place of each expert's first entry
+  int partial[kSortWarps];
+};
+
+// Marks the experts that each token has chosen. ids, weights [T * K].
+template <int kSlots>
+__device__ __forceinline__ void choose_all(const MoeTopkArgs& args, int32_t* ids,
+                                           SortShared& shared) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const auto T = static_cast<int>(args.T);
+  for (int t = static_cast<int>(threadIdx.x) / kWarp; t < T; t += kSortWarps) {
+    int32_t* chosen = ids + t * args.K;
+    choose_experts<kSlots>(args.logits + t * args.logits_stride, args.E, args.K, args.renormalize,
+                           chosen, args.weights + int64_t{t} * args.K);
+    __syncwarp();
+    for (int k = lane; k < args.K; k += kWarp) {
+      atomicOr(&shared.tokens[chosen[k]][t / 32], 1U << t % 32);
     }
-    at += __popc(marks);
+  }
+}
+
+// Dynamic shared memory: the chosen ids [T * K].
+template <int kSlots>
+__global__ void __launch_bounds__(kSortThreads)
+    moe_topk_sort_kernel(MoeTopkArgs args, MoeSort sort) {
+  extern __shared__ int32_t ids[];
+  __shared__ SortShared shared;
+  let_next_start();
+  const auto expert = static_cast<int>(threadIdx.x);
+  for (uint32_t& word : shared.tokens[expert]) {
+    word = 0;
+  }
+  wait_for_previous();
+  __syncthreads();
+  choose_all<kSlots>(args, ids, shared);
+  __syncthreads();
+  int count = 0;
+  for (const uint32_t word : shared.tokens[expert]) {
+    count += __popc(word);
+  }
+  const int first = sum_before(count, shared.partial);
+  const int tile = sum_before(count > 0 ? 1 : 0, shared.partial);
+  shared.first[expert] = first;
+  if (count > 0) {
+    sort.tile_expert[tile] = expert;
+    sort.tile_first[tile] = first;
+    sort.tile_rows[tile] = count;
+  }
+  if (expert == kSortThreads - 1) {
+    *sort.num_tiles = tile + (count > 0 ? 1 : 0);
+  }
+  __syncthreads();
+  const auto entries = static_cast<int>(args.T) * args.K;
+  for (int i = static_cast<int>(threadIdx.x); i < entries; i += kSortThreads) {
+    const int t = i / args.K;
+    const uint32_t* tokens = shared.tokens[ids[i]];
+    int place = shared.first[ids[i]] + __popc(tokens[t / 32] & ((1U << t % 32) - 1U));
+    for (int w = 0; w < t / 32; ++w) {
+      place += __popc(tokens[w]);
+    }
+    sort.sorted[place] = i;
   }
 }
 
 }  // namespace
+
+void launch_moe_topk_sort(CudaContext& context, const MoeTopkArgs& args, const MoeSort& sort) {
+  const auto bytes = static_cast<size_t>(args.T * args.K) * sizeof(int32_t);
+  DS_CHECK(args.E <= kSortThreads && args.T <= kMoeDecodeTokens);
+  with_slots(args.E, [&](auto slots) {
+    launch_early(context, moe_topk_sort_kernel<slots.value>,
+                 {.grid = dim3(1), .block = dim3(kSortThreads), .shared_bytes = bytes}, args, sort);
+  });
+}
+
 }  // namespace cuda
 
 void launch_moe_topk(CudaContext& context, const MoeTopkArgs& args) {
   const cuda::LaunchShape shape{
       .grid = dim3(static_cast<unsigned>(cuda::ceil_div<int64_t>(args.T, cuda::kWarps))),
       .block = dim3(cuda::kWarps * cuda::kWarp)};
-  constexpr int32_t kLanes = cuda::kWarp;
-  DS_CHECK(args.E <= 32 * kLanes);
-  if (args.E <= 8 * kLanes) {
-    cuda::launch(context, cuda::moe_topk_kernel<8>, shape, args);
-  } else if (args.E <= 16 * kLanes) {
-    cuda::launch(context, cuda::moe_topk_kernel<16>, shape, args);
-  } else {
-    cuda::launch(context, cuda::moe_topk_kernel<32>, shape, args);
-  }
+  DS_CHECK(args.E <= cuda::kMostSlots * cuda::kWarp);
+  cuda::with_slots(args.E, [&](auto slots) {
+    cuda::launch_early(context, cuda::moe_topk_kernel<slots.value>, shape, args);
+  });
 }
 
 }  // namespace deltaserve

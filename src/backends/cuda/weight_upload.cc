@@ -100,7 +100,8 @@ Result<std::unique_ptr<LinearWeight>> WeightUploader::linear(std::span<const Ten
   }
   weight->K = parts[0].shape[1];
   weight->bytes = weight->N * weight->K * x_size();
-  Result<CudaMemory> values = allocate(weight->N * weight->K);
+  const int64_t padded_rows = (weight->N + kRowMultiple - 1) / kRowMultiple * kRowMultiple;
+  Result<CudaMemory> values = allocate(padded_rows * weight->K);
   if (!values) {
     return std::unexpected(std::move(values.error()));
   }
