@@ -1,8 +1,9 @@
 """Measure every ability of a running server over HTTP on held-out conversations.
 
-Pictures are sent as data: URLs; when the server answers 400 to them the ability is reported as refused, or measured with
-transformers when --pictures-locally names the model's folder. While the server does not split the reasoning off, the
-visible text is what follows </think>.
+--prompts FILE sends the prompts of data/*.jsonl instead, which were written by hand. Pictures are sent as data: URLs;
+when the server answers 400 to them the ability is reported as refused, or measured with transformers when
+--pictures-locally names the model's folder. While the server does not split the reasoning off, the visible text is
+what follows </think>.
 """
 
 import argparse
@@ -13,9 +14,10 @@ import json
 import time
 import urllib.error
 import urllib.request
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from generate.core import Source
+from generate.core import Sample, Source
 from generate.memory import needle
 from generate.mixture import SAMPLES, evaluation_sample
 from generate.render import openai_messages
@@ -51,13 +53,13 @@ def from_api(calls):
     return [(call["function"]["name"], json.loads(call["function"]["arguments"] or "{}")) for call in calls or []]
 
 
-def ask(arguments, sample):
+def ask(arguments, row):
     """Return 'refused', or (right, visible text, reasoning)."""
-    body = {"model": arguments.served, "messages": with_urls(openai_messages(sample)), "max_tokens": arguments.limit, "temperature": arguments.temperature,
-            "chat_template_kwargs": {"enable_thinking": sample.thinking, "preserve_thinking": sample.preserve}}
-    if sample.tools:
-        body["tools"] = sample.tools
-    if arguments.json_mode and sample.expect[0] == "json":
+    body = {"model": arguments.served, "messages": row.messages, "max_tokens": arguments.limit, "temperature": arguments.temperature,
+            "chat_template_kwargs": {"enable_thinking": row.thinking, "preserve_thinking": row.preserve}}
+    if row.tools:
+        body["tools"] = row.tools
+    if arguments.json_mode and row.expect[0] == "json":
         body["response_format"] = {"type": "json_object"}
     try:
         status, reply = post(arguments.base_url, body, arguments.key, arguments.timeout)
@@ -74,21 +76,40 @@ def ask(arguments, sample):
     calls = from_api(message.get("tool_calls"))
     closed = True
     if not reasoning:
-        reasoning, text, closed = split_thinking(text, sample.thinking and not calls)
-    calls = calls or parse_calls(text, sample.tools)
-    formed = closed and choice["finish_reason"] in ("stop", "tool_calls") and bool(reasoning.strip()) == sample.thinking
-    return formed and fulfilled(sample.expect, text.strip(), calls), text, reasoning
+        reasoning, text, closed = split_thinking(text, row.thinking and not calls)
+    calls = calls or parse_calls(text, row.tools)
+    formed = closed and choice["finish_reason"] in ("stop", "tool_calls") and bool(reasoning.strip()) == row.thinking
+    return formed and fulfilled(row.expect, text.strip(), calls), text or json.dumps(calls), reasoning
+
+
+@dataclass
+class Row:
+    """A conversation to be answered: the row of the table it counts in, what is sent, what is expected."""
+
+    name: str
+    messages: list
+    expect: tuple
+    thinking: bool
+    preserve: bool = False
+    tools: list = field(default_factory=list)
+    sample: Sample | None = None
+
+
+def written(path):
+    """The prompts of a file, each with and without thinking."""
+    prompts = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+    return [Row(f"{prompt['ability']} {'on' if thinking else 'off'}", prompt["messages"], prompt["expect"], thinking, tools=prompt.get("tools", [])) for thinking in (True, False) for prompt in prompts]
 
 
 def held_out(arguments):
-    """All conversations to measure as (row of the table, sample)."""
+    """All conversations to measure."""
     samples = []
     for name in arguments.only or SAMPLES:
         for thinking in (True, False):
             samples += [(f"{name} {'on' if thinking else 'off'}", evaluation_sample(name, f"{seed}-{thinking}", thinking, not arguments.trained_phrasings)) for seed in range(arguments.count)]
     for tokens in arguments.long:
         samples += [(f"needle {tokens}", needle(Source(f"long-{tokens}-{seed}", held_out=True), seed % 2 == 0, int(tokens / 2.2))) for seed in range(max(2, arguments.count // 3))]
-    return samples
+    return [Row(name, with_urls(openai_messages(sample)), sample.expect, sample.thinking, sample.preserve, sample.tools, sample) for name, sample in samples]
 
 
 def main():
@@ -99,6 +120,7 @@ def main():
     parser.add_argument("--served", default="llm", help="model name to send")
     parser.add_argument("--count", type=int, default=10, help="conversations of each ability and mode")
     parser.add_argument("--only", nargs="*", help="abilities")
+    parser.add_argument("--prompts", metavar="FILE", nargs="*", help="prompts written by hand, as data/prompts.jsonl")
     parser.add_argument("--trained-phrasings", action="store_true", help="new contents in phrasings that training uses, instead of held-out phrasings")
     parser.add_argument("--long", type=int, nargs="*", default=[4000], help="needle lengths in tokens")
     parser.add_argument("--limit", type=int, default=600, help="max_tokens")
@@ -110,29 +132,30 @@ def main():
     parser.add_argument("--pictures-locally", metavar="FOLDER", help="measure refused pictures with transformers on this checkpoint")
     parser.add_argument("--out", help="JSON file")
     arguments = parser.parse_args()
-    samples, table, failures, start = held_out(arguments), {}, {}, time.time()
+    rows = [row for path in arguments.prompts for row in written(path)] if arguments.prompts else held_out(arguments)
+    table, failures, start = {}, {}, time.time()
     with concurrent.futures.ThreadPoolExecutor(arguments.parallel) as pool:
-        results = list(pool.map(lambda pair: ask(arguments, pair[1]), samples))
+        results = list(pool.map(lambda row: ask(arguments, row), rows))
     refused = [index for index, result in enumerate(results) if result == "refused"]
     if refused and arguments.pictures_locally:
         import local
-        for index, (right, text) in zip(refused, local.measure(arguments.pictures_locally, [samples[index][1] for index in refused])):
+        for index, (right, text) in zip(refused, local.measure(arguments.pictures_locally, [rows[index].sample for index in refused])):
             results[index] = (right, text, "")
-    for (name, sample), result in zip(samples, results):
-        row = table.setdefault(name, {"right": 0, "asked": 0, "refused": 0})
+    for row, result in zip(rows, results):
+        line = table.setdefault(row.name, {"right": 0, "asked": 0, "refused": 0})
         if result == "refused":
-            row["refused"] += 1
+            line["refused"] += 1
             continue
-        row["asked"] += 1
-        row["right"] += bool(result[0])
+        line["asked"] += 1
+        line["right"] += bool(result[0])
         if not result[0]:
-            failures.setdefault(name, []).append({"question": str(sample.messages[-2].content)[-300:], "expected": str(sample.expect)[:300], "answer": result[1][:500], "reasoning": result[2][:500]})
-    for name, row in table.items():
-        shown = f"{row['right']}/{row['asked']}" if row["asked"] else "refused"
-        print(f"{name:24} {shown}" + (f", {row['refused']} refused" if row["refused"] and row["asked"] else ""))
+            failures.setdefault(row.name, []).append({"question": str(row.messages[-1]["content"])[-300:], "expected": str(row.expect)[:300], "answer": result[1][:500], "reasoning": result[2][:500]})
+    for name, line in table.items():
+        shown = f"{line['right']}/{line['asked']}" if line["asked"] else "refused"
+        print(f"{name:24} {shown}" + (f", {line['refused']} refused" if line["refused"] and line["asked"] else ""))
         for failure in failures.get(name, [])[:arguments.show]:
             print("    ", json.dumps(failure, ensure_ascii=False)[:600])
-    right, asked = sum(row["right"] for row in table.values()), sum(row["asked"] for row in table.values())
+    right, asked = sum(line["right"] for line in table.values()), sum(line["asked"] for line in table.values())
     print(f"all: {right}/{asked} in {time.time() - start:.0f} s")
     if arguments.out:
         Path(arguments.out).write_text(json.dumps({"table": table, "failures": failures}, indent=1, ensure_ascii=False), encoding="utf-8")

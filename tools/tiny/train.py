@@ -28,7 +28,6 @@ from optimiser import Muon, split
 from packing import worker
 
 PACE = 20  # steps between two looks at the clock
-LONG_FROM = 0.55  # share of the run after which long rows come in
 
 
 def reader(folder, config, ready, counts, kind, pinned):
@@ -134,7 +133,7 @@ def train(rank, world, arguments):
     state_path = out / "state.pt"
     state = torch.load(state_path, weights_only=False, map_location="cpu") if state_path.exists() else None
     step, before, tokens = (state["step"], state["elapsed"], state["tokens"]) if state else (0, 0.0, 0)
-    (folder / "progress").write_text(str(before / arguments.minutes / 60))
+    (folder / "progress").write_text(str(max(arguments.ripe, before / arguments.minutes / 60)))
     start_workers(arguments, folder, f"{arguments.seed}-{rank}-{step}")
 
     torch.manual_seed(arguments.seed)
@@ -164,13 +163,13 @@ def train(rank, world, arguments):
     while True:
         if step % PACE == 0 or clock.progress == 0.0:
             progress = clock.look()
-            (folder / "progress").write_text(str(progress))
+            (folder / "progress").write_text(str(max(arguments.ripe, progress)))
             if world > 1 and step % (25 * PACE) == 0:
                 for parameter in parameters:
                     dist.broadcast(parameter.data, 0)
         if progress >= 1.0 or (arguments.steps and step >= arguments.steps):
             break
-        stretched = arguments.long_length and progress > LONG_FROM and step % arguments.long_every == arguments.long_every - 1
+        stretched = arguments.long_length and progress > arguments.long_from and step % arguments.long_every == arguments.long_every - 1
         model.use_compiled(not stretched)
         batch = move(long_ready.get() if stretched else following, device)
         share = rate_at(progress, step)
@@ -223,6 +222,8 @@ def main():
     parser.add_argument("--length", type=int, default=65536, help="tokens in one step of one GPU")
     parser.add_argument("--long-length", type=int, default=131072, help="tokens in a long row, 0 for none")
     parser.add_argument("--long-every", type=int, default=40, help="steps from one long row to the next")
+    parser.add_argument("--long-from", type=float, default=0.55, help="share of the run after which long rows come in")
+    parser.add_argument("--ripe", type=float, default=0.0, help="share of the run that the lengths of documents assume at least; above 0 for trained weights")
     parser.add_argument("--gpus", type=int, default=max(1, torch.cuda.device_count()), help="processes")
     parser.add_argument("--workers", type=int, default=0, help="batch writers of each GPU; 0: by the number of cores")
     parser.add_argument("--rate", type=float, default=3e-3)
