@@ -73,9 +73,10 @@ def described(g, key, noun):
 def signature(g, parameters, noun):
     """Parameters of a row: ([(key, maker)], properties, required); sometimes with optional ones that nobody mentions."""
     specs, properties = [], {}
+    alone = " " not in parameters and g.chance(0.25)
     for parameter in parameters.split():
         keys, maker = parameter.rsplit(":", 1)
-        key = g.pick(keys.split("/"))
+        key = g.pick(OTHER_KEYS) if alone else g.pick(keys.split("/"))
         specs.append((key, maker))
         properties[key] = {"type": ALL_TYPES.get(maker, "string")}
         if maker in ALL_ENUMS and g.chance(0.6):
@@ -92,13 +93,26 @@ def signature(g, parameters, noun):
 
 
 ROW = {name: description for names, description, _, _ in TABLE + requests.TABLE for name in names.split()}
+OTHER_KEYS = "value input query target item data text name id key argument object ref what param subject entry term arg1 x content location resource selector identifier address title element field".split()
 OPTIONAL = "label limit offset timeout verbose encoding note unit language format recursive dry_run force comment color tags page sort account channel max_results include_hidden notify repeat region".split()
+
+
+def varied(g, name):
+    """The name of a function, sometimes in another style or with an owner."""
+    roll = g.int(0, 19)
+    if roll < 12 or "." in name:
+        return name
+    parts = name.split("_")
+    if roll < 14 and len(parts) > 1:
+        return parts[0] + "".join(part.capitalize() for part in parts[1:])
+    owner = g.pick(words.NOUNS) if g.chance(0.7) else words.made_up(g, 1)
+    return g.pick([f"{owner}_{name}", f"{owner}_{name}", f"mcp__{owner}__{name}", name.replace("_", "-"), f"{name}_tool", f"{owner}.{name}", "_".join(parts[::-1]), f"do_{name}"])
 
 
 def natural(g, wrap_tool):
     """A function of the tables: return (tool, ask)."""
     names, description, parameters, templates = g.pick(TABLE) if g.chance(0.35) else g.pick(requests.TABLE)
-    name = g.pick(names.split())
+    name = varied(g, g.pick(names.split()))
     specs, properties, required = signature(g, parameters, g.pick(words.NOUNS))
     tool = wrap_tool(g, name, g.pick([description, description, description + ".", ""]), properties, required)
 
