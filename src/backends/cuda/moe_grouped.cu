@@ -9,6 +9,7 @@
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/moe_grouped_items.cuh"
 #include "backends/cuda/moe_grouped_store.cuh"
 #include "backends/cuda/moe_kernels.h"
 #include "backends/cuda/tensor_map.h"
@@ -17,15 +18,14 @@
 namespace deltaserve::cuda {
 namespace {
 
-constexpr int kCluster = 2;
 constexpr int kComputeThreads = 256;  // two warpgroups of 128 rows of the matrix each
 constexpr int kProducers = 128;
 constexpr int kThreads = kComputeThreads + kProducers;
-constexpr int kMostTokens = static_cast<int>(kMoeTileRows) / kCluster;  // of a block
-constexpr int kTileK = 64;                                              // 128 bytes: a swizzled row
-constexpr int kStages = 4;                                              // what fits
+constexpr int kMostTokens = static_cast<int>(kMoeTileRows) / kMoeCluster;  // of a block
+constexpr int kTileK = 64;  // 128 bytes: a swizzled row
+constexpr int kStages = 4;  // what fits
 constexpr int kWeightBytes = kMatrixRows * 128;
-constexpr int kHalfBytes = kWeightBytes / kCluster;
+constexpr int kHalfBytes = kWeightBytes / kMoeCluster;
 constexpr int kTokenBytes = kMostTokens * 128;
 constexpr int kCopies = kMostTokens / 16;  // 16-byte pieces of a tile that a producer copies
 
@@ -46,16 +46,6 @@ struct GroupedShared {
   uint64_t empty[kStages];
 };
 
-struct GroupedParams {
-  MoeSort sort;
-  int32_t K;        // entries of a token
-  int64_t rows;     // of an expert's matrix
-  int64_t columns;  // of it
-  const bf16* x;    // gate_up: [T][x_stride], of a token; down: [entries][x_stride], sorted
-  int64_t x_stride;
-  GroupedOut out;
-};
-
 // Where a role is in the ring of stages.
 struct Stage {
   uint32_t at = 0;
@@ -68,60 +58,11 @@ struct Stage {
   }
 };
 
-// The tile of a block in one item of work: an item is 256 rows of an expert's matrix and the tokens
-// of a cluster.
-struct Item {
-  int expert;
-  int first_row;  // of the expert's matrix
-  int first;      // place of the block's first token among the sorted entries
-  int tokens;     // of the block, 0 too
-};
-
-// The items of a cluster, each read while the one before is worked on.
-class Items {
- public:
-  __device__ Items(const GroupedParams& params, int rank)
-      : params_(params),
-        rank_(rank),
-        blocks_of_rows_((static_cast<int>(params.rows) + kMatrixRows - 1) / kMatrixRows),
-        count_(*params.sort.num_tiles * blocks_of_rows_),
-        at_(static_cast<int>(blockIdx.x) / kCluster) {
-    read();
-  }
-  __device__ bool more() const { return at_ < count_; }
-  __device__ Item take() {
-    const Item item = next_;
-    at_ += static_cast<int>(gridDim.x) / kCluster;
-    read();
-    return item;
-  }
-
- private:
-  __device__ void read() {
-    if (at_ < count_) {
-      const int tile = at_ / blocks_of_rows_;
-      const int all = params_.sort.tile_rows[tile];
-      const int half = (all + kCluster - 1) / kCluster;
-      next_ = {.expert = params_.sort.tile_expert[tile],
-               .first_row = at_ % blocks_of_rows_ * kMatrixRows,
-               .first = params_.sort.tile_first[tile] + rank_ * half,
-               .tokens = rank_ == 0 ? half : all - half};
-    }
-  }
-
-  const GroupedParams& params_;
-  const int rank_;
-  const int blocks_of_rows_;
-  const int count_;
-  int at_;
-  Item next_{};
-};
-
 // A producer thread copies piece t % 8 of tokens t / 8 + 16 i of every tile; the first also starts
 // the copies of this block's half of the weights, for both blocks.
 template <bool kGateUp>
 __device__ void produce_item(GroupedShared& shared, const CUtensorMap& weights,
-                             const GroupedParams& params, const Item& item, int rank,
+                             const GroupedParams& params, const GroupedItem& item, int rank,
                              Stage& stage) {
   const int thread = static_cast<int>(threadIdx.x) - kComputeThreads;
   const int token = thread / 8;
@@ -129,7 +70,7 @@ __device__ void produce_item(GroupedShared& shared, const CUtensorMap& weights,
   const uint32_t to =
       shared_address(shared.x) + static_cast<uint32_t>(token * 128 + (piece ^ (token % 8)) * 16);
   const int weight_row = item.expert * static_cast<int>(params.rows) + item.first_row +
-                         rank * (kMatrixRows / kCluster);
+                         rank * (kMatrixRows / kMoeCluster);
   uint32_t from[kCopies];  // in pieces of 16 bytes
 #pragma unroll
   for (int i = 0; i < kCopies; ++i) {
@@ -150,7 +91,7 @@ __device__ void produce_item(GroupedShared& shared, const CUtensorMap& weights,
       mbarrier_arrive_expect(full, kWeightBytes);
       tensor_load_multicast(
           shared_address(shared.weight[stage.at]) + static_cast<uint32_t>(rank * kHalfBytes),
-          weights, step * kTileK, weight_row, full, (1U << kCluster) - 1U);
+          weights, step * kTileK, weight_row, full, (1U << kMoeCluster) - 1U);
     }
 #pragma unroll
     for (int i = 0; i < kCopies; ++i) {
@@ -167,7 +108,7 @@ __device__ void produce_item(GroupedShared& shared, const CUtensorMap& weights,
 // Frees the stage in both blocks: each wrote a part of it.
 __device__ __forceinline__ void release(GroupedShared& shared, const Stage& stage) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  if (lane < kCluster) {
+  if (lane < kMoeCluster) {
     mbarrier_arrive_at(shared_address(&shared.empty[stage.at]), lane);
   }
 }
@@ -175,7 +116,7 @@ __device__ __forceinline__ void release(GroupedShared& shared, const Stage& stag
 // A warpgroup's 128 rows with 16 Blocks tokens, as two products of 64 rows.
 template <bool kGateUp, int Blocks>
 __device__ __forceinline__ void compute_item(GroupedShared& shared, const GroupedParams& params,
-                                             const Item& item, int group, int32_t* entries,
+                                             const GroupedItem& item, int group, int32_t* entries,
                                              Stage& stage) {
   // Read now, needed at the end.
   const int thread = static_cast<int>(threadIdx.x) % 128;
@@ -250,7 +191,7 @@ __device__ void pass_item(GroupedShared& shared, const GroupedParams& params, St
 
 template <bool kGateUp, int Blocks = kMostTokens / 16>
 __device__ __forceinline__ void compute_blocks(GroupedShared& shared, const GroupedParams& params,
-                                               const Item& item, int group, int32_t* entries,
+                                               const GroupedItem& item, int group, int32_t* entries,
                                                Stage& stage) {
   if constexpr (Blocks > 1) {
     if (item.tokens <= 16 * (Blocks - 1)) {
@@ -265,7 +206,7 @@ __device__ __forceinline__ void make_barriers(GroupedShared& shared) {
   if (threadIdx.x == 0) {
     for (int i = 0; i < kStages; ++i) {
       mbarrier_init(shared_address(&shared.full[i]), kProducers + 1);
-      mbarrier_init(shared_address(&shared.empty[i]), kCluster * kComputeThreads / kWarp);
+      mbarrier_init(shared_address(&shared.empty[i]), kMoeCluster * kComputeThreads / kWarp);
     }
     mbarrier_init_fence();
   }
@@ -278,7 +219,7 @@ __device__ void multiply_items(GroupedShared& shared, const CUtensorMap& weights
   make_barriers(shared);
   const int rank = cluster_rank();
   const int group = static_cast<int>(threadIdx.x) / 128;
-  Items items(params, rank);
+  GroupedItems items(params, rank);
   Stage stage;
   if (group == kComputeThreads / 128) {
     shrink_registers<40>();
@@ -288,7 +229,7 @@ __device__ void multiply_items(GroupedShared& shared, const CUtensorMap& weights
   } else {
     grow_registers<232>();
     for (int parity = 0; items.more(); parity ^= 1) {
-      const Item item = items.take();
+      const GroupedItem item = items.take();
       if (item.tokens > 0) {
         compute_blocks<kGateUp>(shared, params, item, group, shared.entries[parity][group], stage);
       } else {
@@ -313,13 +254,14 @@ void launch_grouped(CudaContext& context, const void* weight, int64_t num_expert
                     const GroupedParams& params) {
   auto* const kernel = moe_grouped_kernel<kGateUp>;
   allow_shared(kernel, sizeof(GroupedShared));
-  launch_cluster(context, kernel, kCluster,
-                 {.grid = dim3(static_cast<unsigned>(context.device.num_sms / kCluster * kCluster)),
-                  .block = dim3(kThreads),
-                  .shared_bytes = sizeof(GroupedShared)},
-                 make_tensor_map(weight, num_experts * params.rows, params.columns, params.columns,
-                                 kMatrixRows / kCluster),
-                 params);
+  launch_cluster(
+      context, kernel, kMoeCluster,
+      {.grid = dim3(static_cast<unsigned>(context.device.num_sms / kMoeCluster * kMoeCluster)),
+       .block = dim3(kThreads),
+       .shared_bytes = sizeof(GroupedShared)},
+      make_tensor_map(weight, num_experts * params.rows, params.columns, params.columns,
+                      kMatrixRows / kMoeCluster),
+      params);
 }
 
 }  // namespace

@@ -91,11 +91,11 @@ __global__ void __launch_bounds__(Form::kThreads, Form::kBlocks)
 }
 
 // The norm of row t into shared memory, by kThreads threads in the order of add_rms_norm.cu, whose
-// bits it has.
+// bits it has. weight [H] is read by the thread that wrote it.
 constexpr int kVector = 4;
 template <int kThreads>
-__device__ __forceinline__ void norm_row(const RouteParams& params, int t, float* partial,
-                                         bf16* to) {
+__device__ __forceinline__ void norm_row(const RouteParams& params, int t, const float* weight,
+                                         float* partial, bf16* to) {
   const float* residual = params.residual + t * params.H;
   const float* delta = params.delta == nullptr ? nullptr : params.delta + t * params.H;
   const auto values_at = [&](int64_t i, float(&values)[kVector]) {
@@ -110,6 +110,7 @@ __device__ __forceinline__ void norm_row(const RouteParams& params, int t, float
     }
   };
   float sum = 0.0F;
+#pragma unroll 1
   for (int64_t i = int64_t{threadIdx.x} * kVector; i < params.H; i += kThreads * kVector) {
     float values[kVector];
     values_at(i, values);
@@ -120,11 +121,12 @@ __device__ __forceinline__ void norm_row(const RouteParams& params, int t, float
   }
   const float scale =
       1.0F / sqrtf(block_sum(sum, partial) / static_cast<float>(params.H) + params.eps);
+#pragma unroll 1
   for (int64_t i = int64_t{threadIdx.x} * kVector; i < params.H; i += kThreads * kVector) {
     float values[kVector];
     float factors[kVector];
     values_at(i, values);
-    load(params.norm_weight + i, factors);
+    load(weight + i, factors);
 #pragma unroll
     for (int j = 0; j < kVector; ++j) {
       values[j] *= scale * (1.0F + factors[j]);
@@ -136,12 +138,14 @@ __device__ __forceinline__ void norm_row(const RouteParams& params, int t, float
   }
 }
 
-// Dynamic shared memory: the normed rows, [T][H + kRowPad].
+// Dynamic shared memory: the norm's weight [H], then the normed rows, [T][H + kRowPad].
 constexpr int kRowPad = 8;  // spreads the rows over the banks
-using NormForm = SkinnyForm<1, 1, 16, false, 1>;
+using NormForm = SkinnyForm<1, 1, 16, false, 2>;
 
-__global__ void __launch_bounds__(NormForm::kThreads, 1) moe_norm_route_kernel(RouteParams params) {
-  extern __shared__ __align__(16) bf16 normed[];
+__global__ void __launch_bounds__(NormForm::kThreads, NormForm::kBlocks)
+    moe_norm_route_kernel(RouteParams params) {
+  extern __shared__ __align__(16) float norm_weight[];
+  bf16* const normed = reinterpret_cast<bf16*>(norm_weight + params.H);
   __shared__ SkinnySums<NormForm> sums;
   __shared__ float partial[kWarp];
   let_next_start();
@@ -167,14 +171,24 @@ __global__ void __launch_bounds__(NormForm::kThreads, 1) moe_norm_route_kernel(R
   for (int i = 0; i < kAhead; ++i) {
     load_w(w[i], first + i * kStep);
   }
+#pragma unroll 1
+  for (int64_t i = int64_t{threadIdx.x} * kVector; i < params.H;
+       i += NormForm::kThreads * kVector) {
+    float part[kVector];
+    load(params.norm_weight + i, part);
+    store(norm_weight + i, part);
+  }
   wait_for_previous();
+#pragma unroll 1
   for (int t = 0; t < params.T; ++t) {
-    norm_row<NormForm::kThreads>(params, t, partial, normed + t * (params.H + kRowPad));
+    norm_row<NormForm::kThreads>(params, t, norm_weight, partial,
+                                 normed + t * (params.H + kRowPad));
   }
   __syncthreads();
   float out[4] = {};
   const bf16* x = normed + lane / 4 * (params.H + kRowPad);
   const bool has_x = lane / 4 < params.T;
+#pragma unroll 1
   for (int64_t k = first; k < params.H; k += kAhead * kStep) {
 #pragma unroll
     for (int i = 0; i < kAhead; ++i) {
@@ -228,7 +242,8 @@ dim3 route_grid(const MoeBlockArgs& args) {
 }  // namespace
 
 void launch_moe_norm_route(CudaContext& context, const MoeBlockArgs& args) {
-  const auto bytes = static_cast<size_t>(args.T * (args.H + kRowPad)) * sizeof(bf16);
+  const auto bytes = static_cast<size_t>(args.H) * sizeof(float) +
+                     static_cast<size_t>(args.T * (args.H + kRowPad)) * sizeof(bf16);
   allow_shared(moe_norm_route_kernel, bytes);
   launch_early(context, moe_norm_route_kernel,
                {.grid = route_grid(args), .block = dim3(NormForm::kThreads), .shared_bytes = bytes},
