@@ -88,7 +88,7 @@ def marker(g):
 
 def in_quotes(g, text):
     """The text, mostly bare."""
-    return g.pick([text, text, text, f'"{text}"', f"'{text}'", f"`{text}`", f"[{text}]"])
+    return g.pick([text, text, text, f'"{text}"', f"'{text}'", f"`{text}`"])
 
 
 def obey(g, thinking):
