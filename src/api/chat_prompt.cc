@@ -7,14 +7,15 @@
 #include "api/messages.h"
 #include "api/thinking_switch.h"
 #include "api/tool_result_ids.h"
+#include "api/video_prompt.h"
 
 namespace deltaserve {
 namespace {
 
 struct TemplateInput {
   json::Array messages;
-  std::vector<ImagePart> images;  // views into the request
-  json::Object variables;         // all but messages
+  std::vector<MediaPart> media;  // views into the request
+  json::Object variables;        // all but messages
   ToolFields tools;
   std::optional<int64_t> thinking_budget;
   bool continue_final_message = false;
@@ -92,7 +93,7 @@ Result<TemplateInput> read_template_input(const ServingContext& context, FieldRe
     return std::unexpected(std::move(normalized.error()));
   }
   input.messages = std::move(normalized->messages);
-  input.images = std::move(normalized->images);
+  input.media = std::move(normalized->media);
   input.orphan = find_orphan_result(*messages);
   if (input.orphan && context.chat.strict_tool_call_ids) {
     return std::unexpected(*std::move(input.orphan));
@@ -162,6 +163,18 @@ Result<RenderedPrompt> render_continued(const ChatTemplate& chat_template, Templ
   return rendered;
 }
 
+// With the videos written out; images have one placeholder each.
+Result<RenderedPrompt> render_prompt(const ServingContext& context, const TemplateInput& input,
+                                     const std::vector<PromptMedia>& media) {
+  Result<RenderedPrompt> rendered = input.continue_final_message
+                                        ? render_continued(*context.chat_template, input)
+                                        : render(*context.chat_template, input);
+  if (!rendered || media.empty()) {
+    return rendered;
+  }
+  return write_video_patches(context.media->wording, media, *std::move(rendered));
+}
+
 std::vector<int32_t> encode(const ServingContext& context, const RenderedPrompt& prompt) {
   const std::string_view text = prompt.text;
   std::vector<TextSpan> spans;
@@ -215,17 +228,15 @@ Result<ChatPrompt> build_chat_prompt(const ServingContext& context, FieldReader&
     return std::unexpected(std::move(input.error()));
   }
   ChatPrompt prompt;
-  Result<std::vector<PromptImage>> images = read_prompt_images(context.images.get(), input->images);
-  if (!images) {
-    return std::unexpected(std::move(images.error()));
+  Result<std::vector<PromptMedia>> media = read_prompt_media(context.media.get(), input->media);
+  if (!media) {
+    return std::unexpected(std::move(media.error()));
   }
-  prompt.images = *std::move(images);
+  prompt.media = *std::move(media);
   if (input->continue_final_message) {
     prompt.continued_text = input->messages.back().at("content").get_string();
   }
-  const Result<RenderedPrompt> rendered = input->continue_final_message
-                                              ? render_continued(*context.chat_template, *input)
-                                              : render(*context.chat_template, *input);
+  const Result<RenderedPrompt> rendered = render_prompt(context, *input, prompt.media);
   if (!rendered) {
     return std::unexpected(rendered.error());
   }
@@ -241,9 +252,9 @@ Result<ChatPrompt> build_chat_prompt(const ServingContext& context, FieldReader&
   if (prompt.token_ids.empty()) {
     return invalid("The chat template made an empty prompt of these messages.", "messages");
   }
-  if (context.images != nullptr) {
+  if (context.media != nullptr) {
     Result<std::vector<int32_t>> expanded =
-        expand_placeholders(context.images->image_token_id, prompt.token_ids, prompt.images);
+        expand_placeholders(*context.media, prompt.token_ids, prompt.media);
     if (!expanded) {
       return std::unexpected(std::move(expanded.error()));
     }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "api/field_reader.h"
-#include "api/prompt_images.h"
+#include "api/prompt_media.h"
 #include "api/serving_context.h"
 #include "api/tools_field.h"
 #include "chat/output_parser.h"
@@ -16,10 +16,10 @@
 namespace deltaserve {
 
 struct ChatPrompt {
-  std::vector<int32_t> token_ids;   // with all placeholders of images
-  std::vector<PromptImage> images;  // not yet decoded
-  std::string continued_text;       // of the last message with continue_final_message, else ""
-  OutputOptions output;             // how the answer to this prompt is to be read
+  std::vector<int32_t> token_ids;  // with all placeholders of images and videos
+  std::vector<PromptMedia> media;  // not yet decoded
+  std::string continued_text;      // of the last message with continue_final_message, else ""
+  OutputOptions output;            // how the answer to this prompt is to be read
   ToolFields tools;
   std::optional<int64_t> thinking_budget;
   std::string remark;  // what the log should say of the messages, "" for nothing

@@ -92,8 +92,8 @@ Result<GenerationJob> parse_chat_request(const ServingContext& context, const js
     return std::unexpected(std::move(grammar.error()));
   }
   request.sampling.grammar = *std::move(grammar);
-  if (!prompt->images.empty()) {
-    const Result<void> loaded = load_prompt_images(*context.images, prompt->images, request);
+  if (!prompt->media.empty()) {
+    const Result<void> loaded = load_prompt_media(*context.media, prompt->media, request);
     if (!loaded) {
       return std::unexpected(loaded.error());
     }

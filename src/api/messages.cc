@@ -1,5 +1,5 @@
 // Message normalisation. What the result may hold: role, content (a string, or parts where there
-// are images), name, reasoning_content and reasoning (equal), tool_calls, tool_call_id.
+// are images or videos), name, reasoning_content and reasoning (equal), tool_calls, tool_call_id.
 #include "api/messages.h"
 
 #include <fmt/format.h>
@@ -70,12 +70,12 @@ Result<void> copy_optional_keys(FieldReader& fields, const std::string& role,
   return {};
 }
 
-bool may_hold_images(const std::string& role) {
+bool may_hold_media(const std::string& role) {
   return role == "user" || role == "tool";
 }
 
 Result<json::Object> normalize_message(const json::Value& value, const std::string& path,
-                                       std::vector<ImagePart>& images) {
+                                       std::vector<MediaPart>& media) {
   if (!value.is_object()) {
     return invalid(fmt::format("'{}' must be an object, got {}.", path, json::kind_name(value)),
                    path);
@@ -90,7 +90,7 @@ Result<json::Object> normalize_message(const json::Value& value, const std::stri
     return std::unexpected(role.error());
   }
   Result<std::optional<json::Value>> content = read_content(
-      fields.value("content"), path + ".content", may_hold_images(*role) ? &images : nullptr);
+      fields.value("content"), path + ".content", may_hold_media(*role) ? &media : nullptr);
   if (!content) {
     return std::unexpected(content.error());
   }
@@ -130,7 +130,7 @@ Result<NormalizedMessages> normalize_messages(const json::Array& messages) {
   out.reserve(messages.size());
   for (size_t i = 0; i < messages.size(); ++i) {
     Result<json::Object> message =
-        normalize_message(messages[i], fmt::format("messages[{}]", i), normalized.images);
+        normalize_message(messages[i], fmt::format("messages[{}]", i), normalized.media);
     if (!message) {
       return std::unexpected(std::move(message.error()));
     }

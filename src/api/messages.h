@@ -13,7 +13,7 @@ namespace deltaserve {
 
 struct NormalizedMessages {
   json::Array messages;
-  std::vector<ImagePart> images;  // of user and tool messages, in their order
+  std::vector<MediaPart> media;  // of user and tool messages, in their order
 };
 
 // Every message is checked; errors name it ("messages[2].content"). developer becomes system;

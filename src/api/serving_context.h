@@ -9,7 +9,7 @@
 
 #include "api/chat_settings.h"
 #include "api/grammar_store.h"
-#include "api/prompt_images.h"
+#include "api/prompt_media.h"
 #include "chat/chat_template.h"
 #include "engine/engine.h"
 #include "model/config.h"
@@ -35,8 +35,8 @@ struct ServingContext {
   int64_t created = 0;  // unix seconds, of /v1/models
   ServingLimits limits;
   ChatSettings chat;
-  std::shared_ptr<GrammarStore> grammars;    // over the tokenizer's vocabulary
-  std::shared_ptr<const ImageInput> images;  // null: the model takes text only
+  std::shared_ptr<GrammarStore> grammars;   // over the tokenizer's vocabulary
+  std::shared_ptr<const MediaInput> media;  // null: the model takes text only
   // Lets special-token text written in message contents become control tokens.
   bool allow_special_tokens_in_content = false;
 };

@@ -46,7 +46,7 @@ std::vector<std::string> model_names(const ServeOptions& options) {
 
 std::shared_ptr<const ServingContext> make_context(const ServeOptions& options,
                                                    const ChatSettings& chat,
-                                                   std::shared_ptr<const ImageInput> images,
+                                                   std::shared_ptr<const MediaInput> media,
                                                    const LoadedModel& loaded, Engine& engine) {
   auto context = std::make_shared<ServingContext>();
   context->tokenizer = loaded.tokenizer.get();
@@ -61,7 +61,7 @@ std::shared_ptr<const ServingContext> make_context(const ServeOptions& options,
                          .count();
   context->limits.max_n = options.max_n;
   context->chat = chat;
-  context->images = std::move(images);
+  context->media = std::move(media);
   context->grammars = std::make_shared<GrammarStore>(*loaded.tokenizer, loaded.eos_token_ids);
   context->allow_special_tokens_in_content = options.allow_special_tokens_in_content;
   return context;
@@ -82,7 +82,7 @@ void add_serve_options(CLI::App& command, ServeOptions& options) {
   add_model_options(command, options.model);
   add_engine_options(command, options.engine);
   add_chat_options(command, options.chat);
-  add_image_options(command, options.images);
+  add_media_options(command, options.media);
   ServerOptions& server = options.server;
   command.add_option("--host", server.host, "Address to listen on")->capture_default_str();
   command.add_option("--port", server.port, "Port to listen on, 0 for any free one")
@@ -147,28 +147,28 @@ int run_serve(const ServeOptions& options) {
   const auto load_start = std::chrono::steady_clock::now();
   auto loaded = load_model_directory(options.model);
   Result<std::unique_ptr<Engine>> engine = std::unique_ptr<Engine>{};
-  Result<std::shared_ptr<const ImageInput>> images = nullptr;
-  if (loaded) images = make_image_input(options.images, *loaded);
-  if (loaded && images) {
+  Result<std::shared_ptr<const MediaInput>> media = nullptr;
+  if (loaded) media = make_media_input(options.media, *loaded);
+  if (loaded && media) {
     EngineOptions engine_options = options.engine;
     engine_options.sampling_vocab_size = loaded->tokenizer->vocab_size();
-    engine_options.max_frame_patches = *images == nullptr ? 0 : (*images)->max_patches;
+    engine_options.max_frame_patches = *media == nullptr ? 0 : (*media)->max_patches;
     if (!engine_options.prefix_cache_dir.empty()) {
       engine_options.cache_fingerprint =
           cache_fingerprint(*loaded->checkpoint, *loaded->backend, options.model.quantization);
     }
     engine = make_engine(*loaded->model, engine_options);
   }
-  if (!loaded || !images || !engine) {
+  if (!loaded || !media || !engine) {
     server.stop(0.0);
     if (!loaded) return report_failure(loaded.error());
-    return report_failure(images ? engine.error() : images.error());
+    return report_failure(media ? engine.error() : media.error());
   }
   stop_signal.arm();
   (*engine)->start(server.output_sink());
   fmt::print(stderr, "memory plan\n{}",
              describe_memory_plan((*engine)->memory_plan(), options.engine));
-  service.set_ready(make_context(options, *chat, *std::move(images), *loaded, **engine));
+  service.set_ready(make_context(options, *chat, *std::move(media), *loaded, **engine));
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - load_start).count();
   spdlog::info("ready after {:.2f} s", seconds);

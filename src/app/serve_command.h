@@ -8,7 +8,7 @@
 
 #include "api/chat_settings.h"
 #include "app/cli_options.h"
-#include "app/image_options.h"
+#include "app/media_options.h"
 #include "server/server_options.h"
 
 namespace deltaserve {
@@ -18,7 +18,7 @@ struct ServeOptions {
   EngineOptions engine;
   ServerOptions server;
   ChatFlags chat;
-  ImageFlags images;
+  MediaFlags media;
   std::vector<std::string> served_model_names;  // none: the directory's name
   std::filesystem::path port_file;              // gets the port number once requests are served
   int32_t max_n = 128;

@@ -1,6 +1,8 @@
 // "data:" [type] *(";" parameter) ";base64," data
 #include "media/data_url.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <optional>
@@ -25,19 +27,23 @@ bool is_data_url(std::string_view url) {
   return equal_ignoring_case(url.substr(0, kScheme.size()), kScheme);
 }
 
-Result<std::vector<uint8_t>> decode_data_url(std::string_view url) {
+Result<std::vector<uint8_t>> decode_data_url(std::string_view url, std::string_view noun) {
   const size_t comma = url.find(',');
   if (!is_data_url(url) || comma == std::string_view::npos) {
-    return invalid("The image is not a data URL of the form 'data:image/png;base64,...'.");
+    return invalid(
+        fmt::format("The {0} is not a data URL of the form 'data:{0}/...;base64,...'.", noun));
   }
   const std::string_view head = url.substr(0, comma);
   const std::string_view encoding = head.substr(std::min(head.rfind(';'), head.size()));
   if (!equal_ignoring_case(encoding, ";base64")) {
-    return invalid("The image's data URL must be base64: 'data:image/png;base64,...'.");
+    return invalid(
+        fmt::format("The {0}'s data URL must be base64: 'data:{0}/...;base64,...'.", noun));
   }
   std::optional<std::vector<uint8_t>> bytes = decode_base64(url.substr(comma + 1));
-  if (!bytes) return invalid("The image's data URL holds text that is not base64.");
-  if (bytes->empty()) return invalid("The image's data URL is empty.");
+  if (!bytes) {
+    return invalid(fmt::format("The {}'s data URL holds text that is not base64.", noun));
+  }
+  if (bytes->empty()) return invalid(fmt::format("The {}'s data URL is empty.", noun));
   return *std::move(bytes);
 }
 

@@ -12,7 +12,8 @@ namespace deltaserve {
 bool is_data_url(std::string_view url);
 
 // The bytes; the declared media type and its parameters are not looked at, files say themselves
-// what they are. Errors: kInvalidArgument for a URL that is not base64 or holds nothing.
-Result<std::vector<uint8_t>> decode_data_url(std::string_view url);
+// what they are. `noun`: what errors call it. Errors: kInvalidArgument for a URL that is not base64
+// or holds nothing.
+Result<std::vector<uint8_t>> decode_data_url(std::string_view url, std::string_view noun = "image");
 
 }  // namespace deltaserve

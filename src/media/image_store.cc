@@ -1,4 +1,4 @@
-// Items are found by the hash of their file, so that finding one needs no decoding.
+// Items are found by the hash of their files, so that finding one needs no decoding.
 #include "media/image_store.h"
 
 #include <fmt/format.h>
@@ -24,30 +24,35 @@ bool ImageStore::reserve(size_t bytes) {
   return false;
 }
 
-Result<std::shared_ptr<const VisionItem>> ImageStore::load(Bytes file) {
+Result<ImageStore::Item> ImageStore::load(Bytes file) {
   const Digest name = digest({file});
   if (Item kept = find(name)) return kept;
   const Result<ImagePlan> plan = processor_.inspect(file);
   if (!plan) return std::unexpected(plan.error());
-  const size_t bytes = plan->num_values * sizeof(float);
+  return load(name, plan->num_values, [&] { return processor_.process(file); });
+}
+
+Result<ImageStore::Item> ImageStore::load(const Digest& name, size_t num_values, const Make& make) {
+  if (Item kept = find(name)) return kept;
+  const size_t bytes = num_values * sizeof(float);
   if (bytes > memory_.max_live_bytes) {
     return invalid(
-        fmt::format("The image takes {} bytes of memory after resizing: this server has "
-                    "{} for images.",
+        fmt::format("After resizing it takes {} bytes of memory: this server has {} for "
+                    "images and videos.",
                     bytes, memory_.max_live_bytes));
   }
   if (!reserve(bytes)) {
     drop_kept();
     if (!reserve(bytes)) {
       return fail(ErrorCode::kUnavailable,
-                  "The images of other requests take all memory for images: try again later.");
+                  "Other requests take all memory for images and videos: try again later.");
     }
   }
   // From here on the bytes are given back by whatever owns them last.
   const std::shared_ptr<void> lease(nullptr, [live = live_bytes_, bytes](void*) {
     live->fetch_sub(bytes, std::memory_order_relaxed);
   });
-  Result<Item> item = processor_.process(file);
+  Result<Item> item = make();
   if (!item) return item;
   const VisionItem* address = item->get();
   Item counted(address, [owner = *std::move(item), lease](const VisionItem*) {});

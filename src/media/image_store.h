@@ -1,10 +1,12 @@
-// Pictures of running and waiting requests: an ImageProcessor whose results are kept for the next
-// turn of a conversation, under one limit on the memory of all patches that are alive. Without it a
-// queue of large pictures would be as large as the queue is long. Thread-safe.
+// Pictures and videos of running and waiting requests: an ImageProcessor whose results are kept for
+// the next turn of a conversation, and what others make, under one limit on the memory of all
+// patches that are alive. Without it a queue of large pictures would be as large as the queue is
+// long. Thread-safe.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -24,6 +26,9 @@ struct ImageMemory {
 
 class ImageStore {
  public:
+  using Item = std::shared_ptr<const VisionItem>;
+  using Make = std::function<Result<Item>()>;
+
   ImageStore(const ImageProcessor& processor, const ImageMemory& memory)
       : processor_(processor), memory_(memory) {}
 
@@ -33,11 +38,14 @@ class ImageStore {
   // kUnavailable if there is no memory for it now, kInvalidArgument if there never is.
   Result<std::shared_ptr<const VisionItem>> load(Bytes file);
 
+  // What `name` names, kept from before or made now, with so many values in its patches. Errors:
+  // those of `make`, and of memory as above.
+  Result<Item> load(const Digest& name, size_t num_values, const Make& make);
+
   const ImageLimits& limits() const { return processor_.limits(); }
   size_t live_bytes() const { return live_bytes_->load(std::memory_order_relaxed); }
 
  private:
-  using Item = std::shared_ptr<const VisionItem>;
   struct Entry {
     Digest name;
     Item item;

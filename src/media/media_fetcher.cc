@@ -75,8 +75,10 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-std::unexpected<Error> not_fetched(std::string_view host, std::string_view why) {
-  return invalid(fmt::format("The image could not be fetched from '{}': {}.", host, why));
+std::unexpected<Error> not_fetched(const FetchOptions& options, std::string_view host,
+                                   std::string_view why) {
+  return invalid(
+      fmt::format("The {} could not be fetched from '{}': {}.", options.noun, host, why));
 }
 
 void set_options(CURL* handle, CURLU* url, Transfer& transfer, const FetchOptions& options) {
@@ -120,34 +122,38 @@ bool MediaFetcher::is_allowed(std::string_view host) const {
 Result<MediaFetcher::Answer> MediaFetcher::get(const std::string& url) const {
   const Url parsed(curl_url(), curl_url_cleanup);
   if (curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) {
-    return invalid("The image's URL cannot be read: data, http and https URLs are supported.");
+    return invalid(fmt::format(
+        "The {}'s URL cannot be read: data, http and https URLs are supported.", options_.noun));
   }
   const std::string scheme = part_of(parsed.get(), CURLUPART_SCHEME);
   const std::string host = lower(part_of(parsed.get(), CURLUPART_HOST));
   if (scheme != "http" && scheme != "https") {
-    return invalid(fmt::format(
-        "The image's URL is of the kind '{}:': data, http and https are supported.", scheme));
+    return invalid(
+        fmt::format("The {}'s URL is of the kind '{}:': data, http and https are supported.",
+                    options_.noun, scheme));
   }
   if (!is_allowed(host)) {
     return invalid(
-        fmt::format("The image's host '{}' is not among --allowed-media-domains: send "
-                    "the image as a data URL.",
-                    host));
+        fmt::format("The {0}'s host '{1}' is not among --allowed-media-domains: send the {0} as a "
+                    "data URL.",
+                    options_.noun, host));
   }
   Transfer transfer{options_.max_bytes, is_address_literal(host), {}};
   const Handle handle(curl_easy_init(), curl_easy_cleanup);
   DS_CHECK(handle != nullptr);
   set_options(handle.get(), parsed.get(), transfer, options_);
   const CURLcode done = curl_easy_perform(handle.get());
-  if (transfer.is_private) return not_fetched(host, "its address is not public");
+  if (transfer.is_private) return not_fetched(options_, host, "its address is not public");
   if (transfer.is_too_large || done == CURLE_FILESIZE_EXCEEDED) {
-    return not_fetched(host, fmt::format("it is larger than {} bytes", options_.max_bytes));
+    return not_fetched(options_, host,
+                       fmt::format("it is larger than {} bytes", options_.max_bytes));
   }
-  if (done != CURLE_OK) return not_fetched(host, curl_easy_strerror(done));
+  if (done != CURLE_OK) return not_fetched(options_, host, curl_easy_strerror(done));
   long status = 0;
   curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &status);
   std::optional<std::string> redirect = redirect_of(handle.get(), status);
-  if (status != 200 && !redirect) return not_fetched(host, fmt::format("it answered {}", status));
+  if (status != 200 && !redirect)
+    return not_fetched(options_, host, fmt::format("it answered {}", status));
   return Answer{std::move(transfer.body), std::move(redirect)};
 }
 
@@ -159,7 +165,7 @@ Result<std::vector<uint8_t>> MediaFetcher::fetch(std::string_view url) const {
     if (!answer->redirect) return std::move(answer->body);
     target = *std::move(answer->redirect);
   }
-  return invalid("The image's URL is redirected too often.");
+  return invalid(fmt::format("The {}'s URL is redirected too often.", options_.noun));
 }
 
 }  // namespace deltaserve

@@ -1,5 +1,5 @@
-// Fetches pictures by http and https from hosts that the operator named, and from no other: a URL
-// in a request must not become a way into the server's own network.
+// Fetches pictures and videos by http and https from hosts that the operator named, and from no
+// other: a URL in a request must not become a way into the server's own network.
 #pragma once
 
 #include <chrono>
@@ -20,6 +20,7 @@ struct FetchOptions {
   // Of one answer. A worker thread waits all that time: what takes longer is better sent in the
   // request.
   std::chrono::milliseconds timeout{10'000};
+  std::string noun = "image";  // what errors call it
 };
 
 class MediaFetcher {
@@ -31,6 +32,7 @@ class MediaFetcher {
   // the list. Redirects are followed to the same list of hosts, thrice at most; proxies of the
   // environment are not used. Errors: kInvalidArgument.
   Result<std::vector<uint8_t>> fetch(std::string_view url) const;
+  const FetchOptions& options() const { return options_; }
 
  private:
   struct Answer {

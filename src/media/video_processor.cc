@@ -71,7 +71,7 @@ class PatchWriter {
 
 }  // namespace
 
-Digest name_of(const VideoSource& source) {
+Digest digest_of(const VideoSource& source) {
   const std::array<double, 2> how{source.is_frames ? 1.0 : 0.0, source.fps.value_or(0.0)};
   std::vector<Digest> names;
   for (const auto& file : source.files) names.push_back(digest({file}));

@@ -64,6 +64,6 @@ class VideoProcessor {
 };
 
 // What is the same for the same video and for no other.
-Digest name_of(const VideoSource& source);
+Digest digest_of(const VideoSource& source);
 
 }  // namespace deltaserve

@@ -35,12 +35,12 @@ class ImageRequestTest : public ApiTest {
     ApiTest::SetUp();
     ImageSettings settings{.min_pixels = 65536, .max_pixels = 65536};
     settings.offset = settings.scale = {127.5F, 127.5F, 127.5F};
-    auto input = std::make_shared<ImageInput>();
+    auto input = std::make_shared<MediaInput>();
     input->store = std::make_shared<ImageStore>(ImageProcessor(settings, {}), ImageMemory{});
     input->fetcher = std::make_shared<MediaFetcher>(FetchOptions{});
     input->max_images = 3;
     input->image_token_id = kImageToken;
-    context_->images = std::move(input);
+    context_->media = std::move(input);
   }
 
   Request request_of(std::string_view body) const {
@@ -161,7 +161,7 @@ TEST_F(ImageRequestTest, RefusesBadImagesByPart) {
        {R"({"type":"image_url"})", R"({"type":"image_url","image_url":7})",
         R"({"type":"image_url","image_url":{"url":"x"}})",
         R"({"type":"image_url","image_url":{"url":"data:,","detail":"odd"}})",
-        R"({"type":"video_url","video_url":{"url":"x"}})"}) {
+        R"({"type":"input_audio","input_audio":{"data":"x"}})"}) {
     EXPECT_EQ(chat_error(user(bad)).param, "messages[0].content[0]") << bad;
   }
 }
@@ -182,7 +182,7 @@ TEST_F(ImageRequestTest, KeepsTheLimitOfImages) {
 }
 
 TEST_F(ImageRequestTest, AModelForTextSaysSo) {
-  context_->images = nullptr;
+  context_->media = nullptr;
   const Error error = chat_error(user(part(kPng)));
   EXPECT_EQ(error.param, "messages[0].content[0]");
   EXPECT_NE(error.message.find("text only"), std::string::npos);

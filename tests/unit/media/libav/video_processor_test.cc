@@ -63,9 +63,9 @@ TEST(VideoProcessor, TellsVideosApart) {
   const VideoSource clip{.files = {read_clip("h264.mp4")}};
   const VideoSource denser{.files = clip.files, .fps = 3.5};
   const VideoSource other{.files = {read_clip("trimmed.mp4")}};
-  EXPECT_EQ(name_of(clip), name_of(VideoSource{.files = {read_clip("h264.mp4")}}));
-  EXPECT_NE(name_of(clip), name_of(denser));
-  EXPECT_NE(name_of(clip), name_of(other));
+  EXPECT_EQ(digest_of(clip), digest_of(VideoSource{.files = {read_clip("h264.mp4")}}));
+  EXPECT_NE(digest_of(clip), digest_of(denser));
+  EXPECT_NE(digest_of(clip), digest_of(other));
   EXPECT_EQ(process(processor, clip)->content_hash, process(processor, clip)->content_hash);
   EXPECT_NE(process(processor, clip)->content_hash, process(processor, denser)->content_hash);
   EXPECT_NE(process(processor, clip)->content_hash, process(processor, other)->content_hash);
