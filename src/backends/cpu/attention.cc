@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "backends/cpu/attention_rows.h"
+#include "backends/cpu/attention_tiles.h"
 #include "backends/cpu/kv_layout.h"
 #include "backends/cpu/row_ops.h"
 #include "backends/cpu/threads.h"
@@ -29,16 +30,19 @@ class Attention {
         args_(args),
         batch_(*args.batch),
         functions_(attention_functions(context.isa)),
+        on_tiles_(attention_on_tiles(context, args.head_dim)),
+        group_(on_tiles_ ? kAttentionTileGroup : kAttentionGroup),
         x_bytes_(dtype_size(context.compute_dtype)),
         queries_per_kv_(args.num_heads / args.num_kv_heads),
         rows_per_task_(std::max<int64_t>(1, kRowTaskVectors / queries_per_kv_)) {}
 
   static size_t thread_scratch_bytes(const AttentionArgs& args) {
     const int64_t vectors = std::max<int64_t>(kRowTaskVectors, args.num_heads / args.num_kv_heads);
-    const int64_t floats = 2 * vectors * args.head_dim +                      // queries, outputs
-                           kAttentionGroup * args.head_dim +                  // a split's outputs
-                           kAttentionGroup * kAttentionSplit + 4 * vectors +  // scores, states
-                           2 * kAttentionGroup * 16;                          // rounding
+    const int64_t floats = 2 * vectors * args.head_dim +            // queries, outputs
+                           kAttentionTileGroup * args.head_dim +    // a split's outputs
+                           kAttentionTileGroup * kAttentionSplit +  // scores
+                           4 * vectors + 2 * kAttentionTileGroup +  // states
+                           attention_tile_scratch(args.head_dim);
     return static_cast<size_t>(floats) * sizeof(float);
   }
 
@@ -60,10 +64,11 @@ class Attention {
   struct Scratch {
     float* q = nullptr;                      // [vectors, head_dim]
     float* out = nullptr;                    // [vectors, head_dim]
-    float* partial = nullptr;                // [kAttentionGroup, head_dim]
-    float* scores = nullptr;                 // [kAttentionGroup, kAttentionSplit]
+    float* partial = nullptr;                // [group, head_dim]
+    float* scores = nullptr;                 // [group, kAttentionSplit]
+    uint16_t* tiles = nullptr;               // attention_tile_scratch
     SoftmaxState* states = nullptr;          // [vectors]
-    SoftmaxState* partial_states = nullptr;  // [kAttentionGroup]
+    SoftmaxState* partial_states = nullptr;  // [group]
   };
 
   Scratch scratch_of(int32_t thread) const {
@@ -73,9 +78,11 @@ class Attention {
     scratch.q = memory;
     scratch.out = scratch.q + vectors * args_.head_dim;
     scratch.partial = scratch.out + vectors * args_.head_dim;
-    scratch.scores = scratch.partial + kAttentionGroup * args_.head_dim;
+    scratch.scores = scratch.partial + group_ * args_.head_dim;
+    float* tiles = scratch.scores + group_ * kAttentionSplit;
+    scratch.tiles = reinterpret_cast<uint16_t*>(tiles);
     scratch.states =
-        reinterpret_cast<SoftmaxState*>(scratch.scores + kAttentionGroup * kAttentionSplit);
+        reinterpret_cast<SoftmaxState*>(tiles + attention_tile_scratch(args_.head_dim) / 2);
     scratch.partial_states = scratch.states + vectors;
     return scratch;
   }
@@ -124,19 +131,18 @@ class Attention {
     return std::min(position + 1 - start, kAttentionSplit);
   }
 
-  // Vectors [first, first + count) (count <= kAttentionGroup) of a task whose row 0 is at
+  // Vectors [first, first + count) (count <= group_) of a task whose row 0 is at
   // `position`, against split `index`.
   void run_group(int64_t seq, int64_t kv_head, int64_t position, int64_t index, int64_t first,
-                 int64_t count, const float* q, float* scores, SoftmaxState* states,
-                 float* out) const {
-    int64_t lengths[kAttentionGroup];
+                 int64_t count, const Scratch& scratch, SoftmaxState* states, float* out) const {
+    int64_t lengths[kAttentionTileGroup];
     for (int64_t m = 0; m < count; ++m) {
       lengths[m] = seen(position + (first + m) / queries_per_kv_, index * kAttentionSplit);
     }
     const int64_t head_elements = 2 * kv_head_elements(args_.head_dim);
     AttentionSplit split;
     split.count = count;
-    split.q = q + first * args_.head_dim;
+    split.q = scratch.q + first * args_.head_dim;
     split.lengths = lengths;
     split.blocks = batch_.block_tables + seq * batch_.max_blocks_per_seq +
                    index * (kAttentionSplit / kBlockSize);
@@ -145,10 +151,14 @@ class Attention {
     split.block_stride = args_.num_kv_heads * head_elements;
     split.head_dim = args_.head_dim;
     split.scale = args_.scale;
-    split.scores = scores;
+    split.scores = scratch.scores;
     split.states = states;
     split.out = out;
-    functions_.split(context_.compute_dtype, split);
+    if (on_tiles_) {
+      attention_split_tiles(context_, functions_, split, scratch.tiles);
+    } else {
+      functions_.split(context_.compute_dtype, split);
+    }
   }
 
   void run_row_tasks();
@@ -164,6 +174,8 @@ class Attention {
   const AttentionArgs& args_;
   const BatchView& batch_;
   AttentionFunctions functions_;
+  bool on_tiles_;
+  int64_t group_;  // query vectors against a split at once
   int64_t x_bytes_;
   int64_t queries_per_kv_;
   int64_t rows_per_task_;
@@ -181,10 +193,10 @@ void Attention::row_task(int64_t seq, int64_t kv_head, int64_t row_block,
     const int64_t start = index * kAttentionSplit;
     // Rows before the split see nothing of it.
     const int64_t begin = std::max<int64_t>(0, start - position) * queries_per_kv_;
-    for (int64_t first = begin; first < vectors; first += kAttentionGroup) {
-      const int64_t count = std::min(kAttentionGroup, vectors - first);
+    for (int64_t first = begin; first < vectors; first += group_) {
+      const int64_t count = std::min(group_, vectors - first);
       const bool starts = index == 0;
-      run_group(seq, kv_head, position, index, first, count, scratch.q, scratch.scores,
+      run_group(seq, kv_head, position, index, first, count, scratch,
                 starts ? scratch.states + first : scratch.partial_states,
                 starts ? scratch.out + first * args_.head_dim : scratch.partial);
       for (int64_t m = 0; m < count && !starts; ++m) {
@@ -229,10 +241,10 @@ void Attention::split_task(const Item& item, int64_t index, float* partial,
   load_queries(first_row, item.kv_head, vectors, scratch.q);
   auto* states = reinterpret_cast<SoftmaxState*>(partial + vectors * args_.head_dim);
   const int64_t begin = std::max<int64_t>(0, index * kAttentionSplit - position) * queries_per_kv_;
-  for (int64_t first = begin; first < vectors; first += kAttentionGroup) {
-    const int64_t count = std::min(kAttentionGroup, vectors - first);
-    run_group(item.seq, item.kv_head, position, index, first, count, scratch.q, scratch.scores,
-              states + first, partial + first * args_.head_dim);
+  for (int64_t first = begin; first < vectors; first += group_) {
+    const int64_t count = std::min(group_, vectors - first);
+    run_group(item.seq, item.kv_head, position, index, first, count, scratch, states + first,
+              partial + first * args_.head_dim);
   }
 }
 

@@ -136,7 +136,7 @@ HWY_INLINE void scores_of(const AttentionSplit& split, int64_t first) {
 }
 
 // Scores to exp(score - largest), zero from `length` on, up to a whole vector.
-HWY_INLINE SoftmaxState softmax(float* scores, int64_t length) {
+SoftmaxState softmax(float* scores, int64_t length) {
   const FullF32 d;
   const hn::RebindToSigned<FullF32> di;
   const VF minus_infinity = hn::Set(d, -std::numeric_limits<float>::infinity());
@@ -324,7 +324,11 @@ void finish(DType x_dtype, const SoftmaxState& state, const float* out, const vo
 }
 
 AttentionFunctions functions() {
-  return {.load_query = load_query, .split = run_split, .merge = merge_split, .finish = finish};
+  return {.load_query = load_query,
+          .split = run_split,
+          .softmax = softmax,
+          .merge = merge_split,
+          .finish = finish};
 }
 
 }  // namespace HWY_NAMESPACE

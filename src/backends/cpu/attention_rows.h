@@ -43,6 +43,8 @@ struct AttentionSplit {
 struct AttentionFunctions {
   void (*load_query)(DType x_dtype, const void* q, int64_t head_dim, float* out) = nullptr;
   void (*split)(DType x_dtype, const AttentionSplit& split) = nullptr;
+  // Scores to exp(score - largest), zero from `length` on, up to a whole vector.
+  SoftmaxState (*softmax)(float* scores, int64_t length) = nullptr;
   // Adds a later split to `state` and `out` [head_dim].
   void (*merge)(SoftmaxState& state, float* out, const SoftmaxState& later, const float* later_out,
                 int64_t head_dim) = nullptr;

@@ -4,16 +4,12 @@
 #include <cmath>
 #include <cstring>
 
+#include "backends/cpu/delta_rule_parts.h"
 #include "backends/cpu/kernels.h"
 #include "base/check.h"
-#include "ops/batch_view.h"
 
 namespace deltaserve {
 namespace {
-
-constexpr int64_t kStrip = kPanelColumns;
-constexpr int64_t kChunk = kChunkSize;
-constexpr float kL2Eps = 1e-6F;  // inside the root, as in the model's definition
 
 // Scratch of one head: everything float32, in the order of use.
 struct Scratch {
@@ -47,25 +43,6 @@ struct Scratch {
   }
 };
 
-// Decays and gates of a chunk. The running sum is kept in double: after a few hundred of -320 a
-// float would lose the small decays that follow.
-struct Gates {
-  double G[kChunk];
-  float beta[kChunk];
-  float e_G[kChunk];     // e^G_i
-  float to_end[kChunk];  // e^(G_last - G_i)
-  float e_G_last;
-};
-
-void load_row(const CpuContext& context, const void* x, int64_t offset, int64_t count, float* out) {
-  if (context.compute_dtype == DType::kBF16) {
-    context.kernels->widen(static_cast<const uint16_t*>(x) + offset, count, out);
-  } else {
-    std::memcpy(out, static_cast<const float*>(x) + offset,
-                static_cast<size_t>(count) * sizeof(float));
-  }
-}
-
 void normalize_row(const CpuKernels& kernels, float* x, int64_t count, float factor) {
   kernels.scale(x, count, factor / std::sqrt(kernels.dot(x, x, count) + kL2Eps));
 }
@@ -78,63 +55,6 @@ void load_q_and_k(const CpuContext& context, const DeltaRuleRows& rows, const Sc
     normalize_row(*context.kernels, scratch.q + i * rows.dk, rows.dk, q_scale);
     normalize_row(*context.kernels, scratch.k + i * rows.dk, rows.dk, 1.0F);
   }
-}
-
-int64_t strip_columns(const DeltaRuleRows& rows, int64_t strip) {
-  return std::min(kStrip, rows.dv - strip * kStrip);
-}
-
-// v's columns of a strip as [rows][32], zero beyond dv.
-void load_v_strip(const CpuContext& context, const DeltaRuleRows& rows, int64_t strip, float* v) {
-  const int64_t columns = strip_columns(rows, strip);
-  for (int64_t i = 0; i < rows.rows; ++i, v += kStrip) {
-    load_row(context, rows.v, i * rows.v_stride + strip * kStrip, columns, v);
-    std::fill(v + columns, v + kStrip, 0.0F);
-  }
-}
-
-void store_out_strip(const CpuContext& context, const DeltaRuleRows& rows, int64_t strip,
-                     const float* out) {
-  const int64_t columns = strip_columns(rows, strip);
-  if (context.compute_dtype == DType::kBF16) {
-    context.kernels->store_bf16(out, rows.rows, columns,
-                                static_cast<uint16_t*>(rows.out) + strip * kStrip, rows.out_stride);
-  } else {
-    context.kernels->store_f32(out, rows.rows, columns,
-                               static_cast<float*>(rows.out) + strip * kStrip, rows.out_stride);
-  }
-}
-
-// tile describes all `rows` rows; they are done in tiles that the kernel takes.
-void multiply_all(const CpuKernels& kernels, const StridedTile& all) {
-  const int64_t tiles = (all.rows + kernels.max_rows - 1) / kernels.max_rows;
-  for (int64_t t = 0; t < tiles; ++t) {
-    const IndexRange range = split_range(all.rows, tiles, t);
-    StridedTile tile = all;
-    tile.a = all.a + range.begin * all.row_stride;
-    tile.c = all.c + range.begin * kStrip;
-    tile.rows = range.end - range.begin;
-    kernels.multiply_strided(tile);
-  }
-}
-
-Gates load_gates(const CpuKernels& kernels, const DeltaRuleRows& rows) {
-  Gates gates;
-  double sum = 0.0;
-  for (int64_t i = 0; i < kChunk; ++i) {
-    const bool present = i < rows.rows;
-    sum += present ? rows.g[i * rows.gate_stride] : 0.0F;
-    gates.G[i] = sum;
-    gates.beta[i] = present ? rows.beta[i * rows.gate_stride] : 0.0F;
-    gates.e_G[i] = static_cast<float>(sum);
-  }
-  for (int64_t i = 0; i < kChunk; ++i) {
-    gates.to_end[i] = static_cast<float>(std::min(sum - gates.G[i], 0.0));
-  }
-  kernels.exp(gates.e_G, kChunk);
-  kernels.exp(gates.to_end, kChunk);
-  gates.e_G_last = gates.e_G[kChunk - 1];
-  return gates;
 }
 
 // decay[j] = D_ij for j <= i.
@@ -199,24 +119,6 @@ void make_triangles(const CpuKernels& kernels, const DeltaRuleRows& rows, const 
   }
 }
 
-// scratch.fresh: R becomes N.
-void substitute(const CpuKernels& kernels, const Scratch& scratch, int64_t padded) {
-  for (int64_t block = 0; block < padded; block += kSolveRows) {
-    float* c = scratch.fresh + block * kStrip;
-    if (block > 0) {
-      multiply_all(kernels, {.a = scratch.a + block * kChunk,
-                             .row_stride = kChunk,
-                             .k_stride = 1,
-                             .panel = scratch.fresh,
-                             .c = c,
-                             .k = block,
-                             .rows = kSolveRows,
-                             .accumulate = true});
-    }
-    kernels.solve_block(c, scratch.diagonal + block * kSolveRows);
-  }
-}
-
 void chunk_strip(const CpuContext& context, const DeltaRuleRows& rows, const Scratch& scratch,
                  const Gates& gates, int64_t padded, int64_t strip) {
   const CpuKernels& kernels = *context.kernels;
@@ -233,7 +135,7 @@ void chunk_strip(const CpuContext& context, const DeltaRuleRows& rows, const Scr
   multiply_all(kernels, by_state);
 
   kernels.delta_residual(scratch.fresh, padded, scratch.v, gates.e_G, gates.beta);
-  substitute(kernels, scratch, padded);
+  substitute(kernels, scratch.a, scratch.diagonal, scratch.fresh, padded);
 
   kernels.scale_rows(scratch.out, padded, gates.e_G);
   for (int64_t block = 0; block < padded; block += kSolveRows) {
@@ -269,7 +171,7 @@ int64_t delta_rule_strips(int64_t dv) {
 int64_t delta_rule_scratch_bytes(int64_t dk) {
   const int64_t floats =
       3 * kChunk * dk + 2 * kChunk * kChunk + kChunk * kSolveRows + 4 * kChunk * kStrip;
-  return floats * static_cast<int64_t>(sizeof(float));
+  return std::max(floats * static_cast<int64_t>(sizeof(float)), delta_rule_tile_scratch_bytes(dk));
 }
 
 void delta_rule_recurrent(const CpuContext& context, const DeltaRuleRows& rows, float* memory) {
@@ -302,6 +204,10 @@ void delta_rule_recurrent(const CpuContext& context, const DeltaRuleRows& rows, 
 
 void delta_rule_chunk(const CpuContext& context, const DeltaRuleRows& rows, float* memory) {
   DS_CHECK(rows.rows <= kChunk);
+  if (delta_rule_on_tiles(context, rows.dk)) {
+    delta_rule_chunk_tiles(context, rows, memory);
+    return;
+  }
   const CpuKernels& kernels = *context.kernels;
   const Scratch scratch(memory, rows.dk);
   // Rows up to a whole block of the substitution: k = q = v = 0, beta = 0, g = 0 changes nothing.

@@ -11,6 +11,8 @@
 #include "backends/cpu/isa/tiles_amx.h"
 #endif
 // The code over Tiles follows its definition.
+#include "backends/cpu/isa/attention_amx.inc"
+#include "backends/cpu/isa/delta_amx.inc"
 #include "backends/cpu/isa/gemm_amx.inc"
 #include "backends/cpu/isa/gemm_quant_amx.inc"
 
@@ -58,6 +60,9 @@ constexpr CpuKernels make_table() {
   table.int4 = quant_amx_kernels<4, uint16_t>(kInt4);
   table.f32_int8 = quant_amx_kernels<8, float>(kInt8);
   table.f32_int4 = quant_amx_kernels<4, float>(kInt4);
+  table.delta_tiles = kDeltaTileKernels;
+  table.attention_scores = attention_scores;
+  table.attention_values = attention_values;
   table.run_bf16 = run_tiles;
   table.bf16_flop = 4 * 2 * 16 * 16 * 32;
   return table;
