@@ -6,6 +6,7 @@
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/lt_matmul.h"
+#include "backends/cuda/wide_product.h"
 #include "graph_timer.h"
 #include "kernel_case.h"
 
@@ -63,6 +64,46 @@ void check_wide(CudaContext& context, int64_t M, int64_t I, int64_t K) {
                3e-3);
 }
 
+void check_wide_linear(CudaContext& context, int64_t M, int64_t N, int64_t K, bool out_float) {
+  const Pattern pattern(kX, 27, 0.05F);
+  const Pattern x_pattern(kX, 28, 1.0F);
+  CudaLinear weight;
+  weight.N = N;
+  weight.K = K;
+  weight.values = pattern.make(N * K);
+  const CudaMemory x = x_pattern.make(M * K);
+  const auto count = static_cast<size_t>(M * N);
+  const DType out_dtype = out_float ? DType::kF32 : kX;
+  const CudaMemory out = to_device(out_dtype, std::vector<float>(count, NAN));
+  launch_wide_linear(context, {.M = M,
+                               .x = x.data(),
+                               .x_stride = K,
+                               .weight = &weight,
+                               .out = out.data(),
+                               .out_stride = N,
+                               .out_float = out_float});
+  check_cuda(cudaStreamSynchronize(context.stream));
+  const std::vector<float> actual = to_host(out_dtype, out.data(), count);
+  Error error;
+  for (int64_t i = 0; i < 20011; ++i) {
+    const int64_t m = i * 7919 % M;
+    const int64_t n = i * 104729 % N;
+    double sum = 0.0;
+    for (int64_t k = 0; k < K; ++k) {
+      sum += static_cast<double>(pattern[n * K + k]) * static_cast<double>(x_pattern[m * K + k]);
+    }
+    error.add(actual[static_cast<size_t>(m * N + n)], sum, m * N + n);
+  }
+  for (const float value : actual) {
+    if (std::isnan(value)) {
+      error.add(static_cast<double>(value), 0.0, 0);
+    }
+  }
+  error.report("wide linear " + std::to_string(M) + " x " + std::to_string(N) + " x " +
+                   std::to_string(K) + (out_float ? " float" : ""),
+               out_float ? 1e-6 : 3e-3);
+}
+
 void print_rate(const std::string& what, double microseconds, double flops) {
   std::printf("%-58s %9.1f us, %6.1f TFLOP/s\n", what.c_str(), microseconds,
               flops / microseconds * 1e-6);
@@ -92,24 +133,38 @@ void time_gate_up(CudaContext& context, int64_t M, int64_t I, int64_t K) {
 }
 
 void time_linear(CudaContext& context, int64_t M, int64_t N, int64_t K, bool out_float) {
-  const CudaMemory weight = Pattern(kX, 25, 0.05F).make(N * K);
+  CudaLinear weight;
+  weight.N = N;
+  weight.K = K;
+  weight.values = Pattern(kX, 25, 0.05F).make(N * K);
   const CudaMemory x = Pattern(kX, 26, 1.0F).make(M * K);
   const CudaMemory out(static_cast<size_t>(M * N) * 4);
-  const auto work = [&] {
+  const LinearArgs args = {.M = M,
+                           .x = x.data(),
+                           .x_stride = K,
+                           .weight = &weight,
+                           .out = out.data(),
+                           .out_stride = N,
+                           .out_float = out_float};
+  const auto library = [&] {
     context.matmul().run({.M = M,
                           .N = N,
                           .K = K,
                           .x = x.data(),
                           .x_stride = K,
-                          .weight = weight.data(),
+                          .weight = weight.values.data(),
                           .out = out.data(),
                           .out_stride = N,
                           .out_float = out_float});
   };
-  work();
-  print_rate("linear " + std::to_string(M) + " x " + std::to_string(N) + " x " + std::to_string(K) +
-                 (out_float ? " float" : ""),
-             graph_microseconds(context, work, 15), 2.0 * static_cast<double>(M * N * K));
+  const auto own = [&] { launch_wide_linear(context, args); };
+  const std::string shape = std::to_string(M) + " x " + std::to_string(N) + " x " +
+                            std::to_string(K) + (out_float ? " float" : "");
+  const double flops = 2.0 * static_cast<double>(M * N * K);
+  own();
+  print_rate("linear, own, " + shape, graph_microseconds(context, own, 15), flops);
+  library();
+  print_rate("linear, cuBLASLt, " + shape, graph_microseconds(context, library, 15), flops);
 }
 
 }  // namespace
@@ -118,6 +173,9 @@ void check_many_rows(CudaContext& context) {
   check_wide(context, 1024, 256, 64);
   check_wide(context, 1333, 136, 192);
   check_wide(context, 2500, 1024, 5120);
+  check_wide_linear(context, 1024, 264, 64, false);
+  check_wide_linear(context, 1333, 1000, 512, true);
+  check_wide_linear(context, 2500, 5120, 6144, false);
 }
 
 void time_many_rows(CudaContext& context) {

@@ -5,6 +5,7 @@
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/sliced_product.h"
+#include "backends/cuda/wide_product.h"
 
 namespace deltaserve {
 namespace cuda {

@@ -14,6 +14,7 @@
 #include "backends/cuda/mma_bf16.cuh"
 #include "backends/cuda/tensor_map.h"
 #include "backends/cuda/wgmma_wide.cuh"
+#include "backends/cuda/wide_product.h"
 
 namespace deltaserve {
 namespace cuda {
@@ -38,14 +39,14 @@ struct WideShared {
 };
 
 struct WideParams {
-  bf16* out;  // [M, out_stride]
+  void* out;  // [M, out_stride]
   int64_t out_stride;
   int32_t M;
-  int32_t I;      // columns of out
-  int32_t steps;  // of K
-  int32_t tall;   // cluster tiles over x's rows
-  int32_t tiles;  // cluster tiles in all
-  int32_t wide;   // over W's rows
+  int32_t columns;  // of out
+  int32_t steps;    // of K
+  int32_t tall;     // cluster tiles over x's rows
+  int32_t tiles;    // cluster tiles in all
+  int32_t wide;     // over W's rows
 };
 
 // Where cluster tile `index` begins: row of x for this thread block, and row of W.
@@ -153,33 +154,63 @@ __device__ __forceinline__ void transpose_quad(uint32_t (&words)[4]) {
   }
 }
 
-// A thread holds rows g and g + 8 of its warp's 16; blocks of 8 columns are gate and up in turn.
+// What is made of the sums: as they are, in float32 or bfloat16, or silu(gate) * up of blocks of 8
+// columns that are gate and up in turn, in bfloat16.
+enum class WideResult { kFloat, kBf16, kGateUp };
+
+// One word of out: columns 2 t and 2 t + 1 of block `block` of 8, row g or, if half, g + 8.
+template <WideResult kResult>
+__device__ __forceinline__ uint32_t result_word(const float (&sums)[kSums], int block, int half) {
+  if constexpr (kResult == WideResult::kGateUp) {
+    const float* gate = &sums[8 * block + 2 * half];
+    return pack_bf16(gated(gate[0], gate[4]), gated(gate[1], gate[5]));
+  } else {
+    return pack_bf16(sums[4 * block + 2 * half], sums[4 * block + 2 * half + 1]);
+  }
+}
+
+// A thread holds rows g and g + 8 of its warp's 16.
+template <WideResult kResult>
 __device__ __forceinline__ void store_tile(const WideParams& params, const TilePlace& place,
                                            int group, const float (&sums)[kSums]) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int warp = static_cast<int>(threadIdx.x) / kWarp % 4;
+  constexpr int kOutColumns = kResult == WideResult::kGateUp ? kColumns / 2 : kColumns;
+  const int first = kResult == WideResult::kGateUp ? place.column / 2 : place.column;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = place.row + group * 64 + warp * 16 + half * 8 + lane / 4;
+    if constexpr (kResult == WideResult::kFloat) {
+      float* out = static_cast<float*>(params.out) + row * params.out_stride;
 #pragma unroll
-    for (int quad = 0; quad < kColumns / 64; ++quad) {  // 32 columns of out
-      uint32_t words[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const float* gate = &sums[8 * (4 * quad + i) + 2 * half];
-        const float* up = gate + 4;
-        words[i] = pack_bf16(gated(gate[0], up[0]), gated(gate[1], up[1]));
+      for (int block = 0; block < kOutColumns / 8; ++block) {
+        const int column = first + block * 8 + lane % 4 * 2;
+        if (row < params.M && column < params.columns) {
+          *reinterpret_cast<float2*>(out + column) =
+              make_float2(sums[4 * block + 2 * half], sums[4 * block + 2 * half + 1]);
+        }
       }
-      transpose_quad(words);
-      const int column = place.column / 2 + quad * 32 + lane % 4 * 8;
-      if (row < params.M && column < params.I) {
-        *reinterpret_cast<uint4*>(params.out + row * params.out_stride + column) =
-            make_uint4(words[0], words[1], words[2], words[3]);
+    } else {
+      bf16* out = static_cast<bf16*>(params.out) + row * params.out_stride;
+#pragma unroll
+      for (int quad = 0; quad < kOutColumns / 32; ++quad) {
+        uint32_t words[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          words[i] = result_word<kResult>(sums, 4 * quad + i, half);
+        }
+        transpose_quad(words);
+        const int column = first + quad * 32 + lane % 4 * 8;
+        if (row < params.M && column < params.columns) {
+          *reinterpret_cast<uint4*>(out + column) =
+              make_uint4(words[0], words[1], words[2], words[3]);
+        }
       }
     }
   }
 }
 
+template <WideResult kResult>
 __device__ void multiply_tiles(WideShared& shared, const WideParams& params, int group) {
   const int clusters = static_cast<int>(gridDim.x) / kCluster;
   Ring ring;
@@ -187,13 +218,14 @@ __device__ void multiply_tiles(WideShared& shared, const WideParams& params, int
        index += clusters) {
     float sums[kSums];
     multiply_tile(shared, group, params.steps, ring, sums);
-    store_tile(params, place_of(params, index), group, sums);
+    store_tile<kResult>(params, place_of(params, index), group, sums);
   }
 }
 
+template <WideResult kResult>
 __global__ void __launch_bounds__(kThreads, 1)
-    wide_gate_up_kernel(const __grid_constant__ CUtensorMap x,
-                        const __grid_constant__ CUtensorMap weight, WideParams params) {
+    wide_product(const __grid_constant__ CUtensorMap x, const __grid_constant__ CUtensorMap weight,
+                 WideParams params) {
   extern __shared__ __align__(1024) std::byte memory[];
   if constexpr (kHopperCode) {
     auto& shared = *reinterpret_cast<WideShared*>(memory);
@@ -214,53 +246,106 @@ __global__ void __launch_bounds__(kThreads, 1)
       __syncwarp();
     } else {
       grow_registers<232>();
-      multiply_tiles(shared, params, group);
+      multiply_tiles<kResult>(shared, params, group);
     }
     cluster_sync();  // the other block's copies and arrivals come to this one's memory
   }
+}
+
+// A product to be launched: W's rows as they lie, and where results go.
+struct Product {
+  const void* weight;  // [weight_rows][K]
+  int64_t weight_rows;
+  int64_t K;
+  const void* x;  // [M][x_stride]
+  int64_t x_stride;
+  int64_t M;
+  void* out;
+  int64_t out_stride;
+  int64_t columns;
+};
+
+template <WideResult kResult>
+void launch_product(const CudaContext& context, const Product& product) {
+  const auto tall = static_cast<int32_t>(ceil_div<int64_t>(product.M, kCluster * kRows));
+  const auto wide = static_cast<int32_t>(ceil_div<int64_t>(product.weight_rows, kColumns));
+  const WideParams params{.out = product.out,
+                          .out_stride = product.out_stride,
+                          .M = static_cast<int32_t>(product.M),
+                          .columns = static_cast<int32_t>(product.columns),
+                          .steps = static_cast<int32_t>(product.K / kTileK),
+                          .tall = tall,
+                          .tiles = tall * wide,
+                          .wide = wide};
+  const CUtensorMap x = make_tensor_map(product.x, product.M, product.K, product.x_stride, kRows);
+  const CUtensorMap weight = make_tensor_map(product.weight, product.weight_rows, product.K,
+                                             product.K, kColumns / kCluster);
+  allow_shared(wide_product<kResult>, sizeof(WideShared));
+  const int blocks = context.device.num_sms / kCluster * kCluster;
+  launch_cluster(context, wide_product<kResult>, kCluster,
+                 {.grid = dim3(static_cast<unsigned>(blocks)),
+                  .block = dim3(kThreads),
+                  .shared_bytes = sizeof(WideShared)},
+                 x, weight, params);
 }
 
 constexpr int32_t kWideArch = 90;
 // Fewer rows leave too much of the last round of tiles idle.
 constexpr int64_t kFewestRows = 1024;
 
+// Whether 16-byte pieces of x and out lie on borders of 16 bytes.
+bool serves(const CudaContext& context, int64_t M, int64_t K, int64_t columns, const void* x,
+            int64_t x_stride, const void* out, int64_t out_stride) {
+  const auto addresses = reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(out);
+  return context.device.arch == kWideArch && context.compute_dtype == DType::kBF16 &&
+         M >= kFewestRows && columns % 8 == 0 && K % kTileK == 0 && x_stride % 8 == 0 &&
+         out_stride % 8 == 0 && addresses % 16 == 0;
+}
+
 }  // namespace
 }  // namespace cuda
 
+bool serves_wide_linear(const CudaContext& context, const LinearArgs& args) {
+  const auto& weight = static_cast<const CudaLinear&>(*args.weight);
+  return cuda::serves(context, args.M, weight.K, weight.N, args.x, args.x_stride, args.out,
+                      args.out_stride);
+}
+
+void launch_wide_linear(CudaContext& context, const LinearArgs& args) {
+  const auto& weight = static_cast<const CudaLinear&>(*args.weight);
+  const cuda::Product product{.weight = weight.values.data(),
+                              .weight_rows = weight.N,
+                              .K = weight.K,
+                              .x = args.x,
+                              .x_stride = args.x_stride,
+                              .M = args.M,
+                              .out = args.out,
+                              .out_stride = args.out_stride,
+                              .columns = weight.N};
+  if (args.out_float) {
+    cuda::launch_product<cuda::WideResult::kFloat>(context, product);
+  } else {
+    cuda::launch_product<cuda::WideResult::kBf16>(context, product);
+  }
+}
+
 bool serves_wide_gate_up(const CudaContext& context, const GateUpSiluArgs& args) {
   const auto& weight = static_cast<const CudaGateUp&>(*args.weight);
-  const auto addresses =
-      reinterpret_cast<uintptr_t>(args.x) | reinterpret_cast<uintptr_t>(args.out);
-  return context.device.arch == cuda::kWideArch && context.compute_dtype == DType::kBF16 &&
-         args.M >= cuda::kFewestRows && weight.I % kGateUpGroup == 0 &&
-         weight.K % cuda::kTileK == 0 && args.x_stride % 8 == 0 && args.out_stride % 8 == 0 &&
-         addresses % 16 == 0;
+  return cuda::serves(context, args.M, weight.K, weight.I, args.x, args.x_stride, args.out,
+                      args.out_stride);
 }
 
 void launch_wide_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args) {
   const auto& weight = static_cast<const CudaGateUp&>(*args.weight);
-  const int64_t rows = 2 * weight.I;
-  const auto tall =
-      static_cast<int32_t>(cuda::ceil_div<int64_t>(args.M, cuda::kCluster * cuda::kRows));
-  const auto wide = static_cast<int32_t>(cuda::ceil_div<int64_t>(rows, cuda::kColumns));
-  const cuda::WideParams params{.out = static_cast<cuda::bf16*>(args.out),
-                                .out_stride = args.out_stride,
-                                .M = static_cast<int32_t>(args.M),
-                                .I = static_cast<int32_t>(weight.I),
-                                .steps = static_cast<int32_t>(weight.K / cuda::kTileK),
-                                .tall = tall,
-                                .tiles = tall * wide,
-                                .wide = wide};
-  const CUtensorMap x = make_tensor_map(args.x, args.M, weight.K, args.x_stride, cuda::kRows);
-  const CUtensorMap w = make_tensor_map(weight.values.data(), rows, weight.K, weight.K,
-                                        cuda::kColumns / cuda::kCluster);
-  cuda::allow_shared(cuda::wide_gate_up_kernel, sizeof(cuda::WideShared));
-  const int blocks = context.device.num_sms / cuda::kCluster * cuda::kCluster;
-  cuda::launch_cluster(context, cuda::wide_gate_up_kernel, cuda::kCluster,
-                       {.grid = dim3(static_cast<unsigned>(blocks)),
-                        .block = dim3(cuda::kThreads),
-                        .shared_bytes = sizeof(cuda::WideShared)},
-                       x, w, params);
+  cuda::launch_product<cuda::WideResult::kGateUp>(context, {.weight = weight.values.data(),
+                                                            .weight_rows = 2 * weight.I,
+                                                            .K = weight.K,
+                                                            .x = args.x,
+                                                            .x_stride = args.x_stride,
+                                                            .M = args.M,
+                                                            .out = args.out,
+                                                            .out_stride = args.out_stride,
+                                                            .columns = weight.I});
 }
 
 }  // namespace deltaserve
