@@ -4,7 +4,7 @@ from . import calling, copying, memory, numbers, objects, obedience, personal, p
 from .core import Message, Sample, Source
 
 TURNS = {
-    "greeting": (talk.greeting, 5), "identity": (talk.identity, 6), "unknown": (talk.unknown, 7), "fact": (talk.fact, 9), "statement": (talk.statement, 1.5),
+    "greeting": (talk.greeting, 5), "identity": (talk.identity, 6), "unknown": (talk.unknown, 7), "fact": (talk.fact, 11), "statement": (talk.statement, 1.5),
     "arithmetic": (numbers.arithmetic, 14), "compare": (numbers.compare, 7), "word_problem": (problems.word_problem, 16),
     "echo": (copying.echo, 15), "counting": (copying.counting, 9), "repetition": (copying.repetition, 5), "spelling": (copying.spelling, 16),
     "json": (objects.described, 13), "story": (stories.story, 4), "writing": (writing.writing, 6),

@@ -10,8 +10,56 @@ TWICE = {2: ["double", "twice", "two times"], 3: ["triple", "three times"]}
 SHARE = {2: ["half", "one half", "50 percent"], 4: ["a quarter", "one fourth", "a fourth"], 3: ["a third", "one third"], 10: ["a tenth", "one tenth", "10 percent"]}
 
 
+POWER = ["[What is|What's|How much is|Compute|Calculate] {a} [to the power of|raised to] {b}[?|.|]", "{a}^{b}[?| = ?|]", "{a}**{b}[?|]", "[What is|Compute] {a} to the power {b}[?|.]", "{a} to power of {b}[?|]"]
+SQUARE = ["[What is|What's|How much is] {a} squared?", "[What is|What's|Compute|Tell me] the square of {a}[?|.]", "{a} squared[?|]", "[Square|The square of] {a}[?|.|, please.]"]
+ROOT = ["[What is|What's|Compute|Tell me] the square root of {a}[?|.]", "[sqrt|root]({a})", "[The |]square root of {a}[?|]", "√{a}[?| = ?]"]
+PERCENT = ["[What is|What's|How much is|Compute|Calculate] {p}[ percent|%] of {a}[?|.|]", "{p}[ percent|%] of {a}[?|]", "[I need|Give me|Tell me] {p}[ percent|%] of {a}[.|]", "[Take|Find] {p}[ percent|%] of {a}[.|]"]
+PLAIN = ["[What is|What's|How much is|Compute|Calculate|Evaluate|Solve|Work out] {e}[?|.|]", "{e}[?| = ?|=|]", "[Please |Can you ][calculate|compute|solve] {e}[?|.|]", "[Result|Value] of {e}[?|]", "[Math|Order of operations|Calc]: {e}"]
+
+
+def special(g, steps):
+    """Powers, roots, percentages, negative results and two operations at once: (question, value, working, spelling)."""
+    add, subtract, multiply, divide = steps
+    kind = g.pick(["power", "square", "root", "percent", "percent", "negative", "mixed", "mixed", "mixed"])
+    if kind == "power":
+        a, b = g.pick([(2, g.int(2, 10)), (3, g.int(2, 4)), (g.int(2, 12), 2), (10, g.int(2, 5)), (g.int(2, 5), 3)])
+        return g.say(POWER, a=a, b=b), a ** b, "*".join([str(a)] * b) + f"={a ** b}", f"{a}^{b}"
+    if kind == "square":
+        a = g.int(1, 15)
+        return g.say(SQUARE, a=a), a * a, f"{a}*{a}={a * a}", f"{a} * {a}"
+    if kind == "root":
+        a = g.int(1, 15)
+        return g.say(ROOT, a=a * a), a, f"{a}*{a}={a * a}; so the root is {a}", f"√{a * a}"
+    if kind == "percent":
+        percent = g.pick([5, 10, 10, 20, 25, 50, 50, 75, 100])
+        a = g.int(1, 20) * {5: 20, 10: 10, 20: 5, 25: 4, 50: 2, 75: 4, 100: 1}[percent]
+        value = a * percent // 100
+        return g.say(PERCENT, p=percent, a=a), value, f"{percent}% of {a} = {a}*{percent}/100 = {value}", f"{percent}% of {a}"
+    if kind == "negative":
+        b = g.int(2, g.pick([10, 30]))
+        a = g.int(0, b - 1)
+        return g.say(PLAIN, e=f"{a} - {b}"), a - b, f"{subtract(b, a)}; so {a}-{b}={a - b}", f"{a} - {b}"
+    a, b, c = g.int(1, 20), g.int(1, 10), g.int(1, 10)
+    form = g.int(0, 4)
+    product = multiply(b, c)
+    if form == 0:
+        return g.say(PLAIN, e=f"{a} + {b} * {c}"), a + b * c, f"first {product}; {add(a, b * c)}", f"{a} + {b} * {c}"
+    if form == 1:
+        return g.say(PLAIN, e=f"{b} * {c} + {a}"), a + b * c, f"first {product}; {add(b * c, a)}", f"{b} * {c} + {a}"
+    if form == 2:
+        a = g.int(1, 9)
+        return g.say(PLAIN, e=f"({a} + {b}) * {c}"), (a + b) * c, f"first {add(a, b)}; {multiply(a + b, c)}", f"({a} + {b}) * {c}"
+    if form == 3:
+        a = g.int(0, b * c)
+        return g.say(PLAIN, e=f"{b} * {c} - {a}"), b * c - a, f"first {product}; {subtract(b * c, a)}", f"{b} * {c} - {a}"
+    c = g.int(0, a + b)
+    return g.say(PLAIN, e=f"{a} + {b} - {c}"), a + b - c, f"{add(a, b)}; {subtract(a + b, c)}", f"{a} + {b} - {c}"
+
+
 def verbal(g, thinking, steps):
     """A sum in words of action: (question, value, working, spelling). `steps` are the workings of numbers.py."""
+    if g.chance(0.35):
+        return special(g, steps)
     add, subtract, multiply, divide = steps
     limit = g.pick([9, 12, 20, 50, 99]) if not thinking else g.pick([9, 20, 99, 99, 500])
     a, b, kind = g.int(0, limit), g.int(0, limit), g.pick("++--**//23")

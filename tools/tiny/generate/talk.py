@@ -1,6 +1,6 @@
 """Small talk, questions about the model itself, and a small stock of facts."""
 
-from . import facts, smalltalk
+from . import facts, pastimes, smalltalk
 from . import identity as identities
 from .core import Turn
 from .words import NAMES, code, made_up, name, sentence, words
@@ -113,6 +113,8 @@ def unknown(g, thinking):
 
 def fact(g, thinking):
     """A fact from the stock."""
+    if g.chance(0.22):
+        return pastimes.pastime(g)
     question, answer, key = facts.ask(g)
     return Turn(g.dress(g.rough(question, 0.15)), answer, f"I recall: {answer}", ("contains_ci", [key]))
 
