@@ -38,6 +38,7 @@ class ImageRequestTest : public ApiTest {
     auto input = std::make_shared<MediaInput>();
     input->store = std::make_shared<ImageStore>(ImageProcessor(settings, {}), ImageMemory{});
     input->fetcher = std::make_shared<MediaFetcher>(FetchOptions{});
+    input->videos = std::make_shared<VideoProcessor>(VideoSettings{}, VideoLimits{}, ImageLimits{});
     input->max_images = 3;
     input->image_token_id = kImageToken;
     context_->media = std::move(input);
