@@ -79,6 +79,8 @@ def signature(g, parameters, noun):
         key = g.pick(OTHER_KEYS) if alone else g.pick(keys.split("/"))
         specs.append((key, maker))
         properties[key] = {"type": ALL_TYPES.get(maker, "string")}
+        if ALL_TYPES.get(maker) == "array":
+            properties[key]["items"] = {"type": "string"}
         if maker in ALL_ENUMS and g.chance(0.6):
             properties[key]["enum"] = ALL_ENUMS[maker]
         if g.chance(0.4):

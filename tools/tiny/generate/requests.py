@@ -53,7 +53,16 @@ def counted(g):
     return value, g.pick([str(value), str(value), "zero one two three four five six seven eight nine ten eleven twelve".split()[value]])
 
 
+def several(maker):
+    """A maker of lists: the values and how they are said."""
+    def make(g):
+        values = list(dict.fromkeys(maker(g) for _ in range(g.int(1, 4))))
+        return values, values[0] if len(values) == 1 else g.pick([", ", ", ", " and "]).join(values[:-1]) + g.pick([" and ", " and ", ", ", ", and "]) + values[-1]
+    return make
+
+
 MAKERS = {
+    "goods": several(lambda g: g.pick("milk eggs bread butter cheese apples rice tea coffee sugar flour salt soap bananas tomatoes onions yoghurt".split()) if g.chance(0.7) else words.word(g)), "people": several(words.name), "labels": several(words.word), "files": several(path), "places": several(words.city),
     "path": path, "folder": folder, "command": command, "pattern": pattern, "switch": switch, "lock": lock, "enable": enable, "counted": counted,
     "size": lambda g: g.pick(["small", "medium", "large"]), "topping": lambda g: g.pick("mushrooms salami cheese olives tuna ham spinach peppers onions pineapple".split()), "drink": lambda g: g.pick("coffee tea cappuccino espresso latte juice lemonade cocoa".split()), "branch": lambda g: g.pick(["main", "develop", words.word(g), f"feature/{words.word(g)}", f"fix-{words.word(g)}"]),
     "url": lambda g: f"https://{words.made_up(g)}.{g.pick(['com', 'org', 'io'])}" + g.pick(["", "", f"/{words.word(g)}", f"/{words.word(g)}.html"]), "article": lambda g: g.pick([f"{words.random_text(g, 1, 2, 'ABCDEFGHKLMNPRSTXZ')}-{g.int(10, 99999)}", str(g.int(1000, 999999)), words.code(g)]), "message": lambda g: g.pick([words.words(g, 2, 5), words.sentence(g), g.pick(["See you at noon", "I am late", "Happy birthday", "The build is green", "Call me back", "Dinner is ready"])]),
@@ -61,7 +70,7 @@ MAKERS = {
     "priority": lambda g: g.pick(["low", "medium", "high"]), "package": lambda g: g.pick(["numpy", "react", "requests", "flask", "lodash", "serde", words.word(g), words.made_up(g)]), "percent": lambda g: g.int(0, 100), "place": lambda g: g.pick([words.city(g), f"the {g.pick(words.PLACES)}", g.pick(["the airport", "the station", "work", "home"])]), "food": lambda g: g.pick("pasta soup pancakes bread curry salad pizza cake rice lasagna".split()),
     "pod": lambda g: f"{words.word(g)}-{g.int(1, 99)}", "port": lambda g: g.int(80, 9999), "mood": lambda g: g.pick("happy sad calm angry bright dark slow fast".split()), "year": lambda g: g.int(1900, 2026),
 }
-TYPES = {"switch": "boolean", "lock": "boolean", "enable": "boolean", "counted": "integer", "percent": "integer", "port": "integer", "year": "integer"}
+TYPES = {"goods": "array", "people": "array", "labels": "array", "files": "array", "places": "array", "switch": "boolean", "lock": "boolean", "enable": "boolean", "counted": "integer", "percent": "integer", "port": "integer", "year": "integer"}
 ENUMS = {"size": ["small", "medium", "large"], "priority": ["low", "medium", "high"]}
 LOOK = "[| and show me what is inside| and show it| and tell me what it says| and summarise it| for me| please|, please]"
 # names | description | parameters as name/other name:maker | requests
@@ -90,6 +99,11 @@ TABLE = [
     ("set_heating heater fan_control appliance", "Switch a device", "device/appliance/name:thing on/active/running:switch", "[Turn|Switch] {1} the {0}[.|]|[Turn|Switch] the {0} {1}[.|]|{0} {1}[, please|]|The {0} [should be|goes] {1}[.|]|[Can you|Please] [turn|switch] {1} the {0}[?|.]"),
     ("lock_door door_lock set_lock", "Lock or unlock a door", "door/room/name:room locked/lock:lock", "{1} the {0} door[.|]|[Please|Can you] {1} the door of the {0}[.|?]|[I want you to|Go and] {1} the {0}[.|]"),
     ("set_feature toggle_feature feature_flag", "Enable or disable a feature", "feature/flag/name:word enabled/active:enable", "{1} [the feature |the flag |]{0}[.|]|[Please|Can you] {1} {0}[.|?]|[We should|I want to|Let us] {1} {0}[.|]"),
+    ("add_to_list shopping_list.add add_items shopping_add", "Add things to the shopping list", "items/goods/products:goods", "[Add|Put] {0} [to|on] [my|the] [shopping list|list][.|]|[We need|I need|Buy|Get|Don't forget] {0}[.|]|[Shopping list|List][:|] {0}|[Please|Can you] [add|note|write down] {0}[ for shopping|][.|?|]|{0} [should be|must go] on the [shopping |]list[.|]|[I have to|Remind me to|We must] buy {0}[.|]|[We are out of|There is no more|Missing:] {0}[.|]|{0}, [please|for the list][.|]"),
+    ("invite_people invite send_invites", "Invite people to an event", "event/title:topic people/guests/names:people", "[Invite|Ask|Call] {1} to {0}[.|]|[Send|Write] [invitations|invites] for {0} to {1}[.|]|{1} [should come|are invited|must be invited] to {0}[.|]|[The guests of|For] {0}[:| invite] {1}[.|]|[Who comes to|Guests for] {0}: {1}[.|]|[I want|We want] {1} at {0}[, invite them|][.|]|[Please |]add {1} to {0}[.|]|{0} with {1}, [send the invitations|invite them][.|]"),
+    ("tag_photo set_tags add_labels label", "Put tags on something", "photo/file/id:path tags/labels:labels", "[Tag|Label|Mark] {0} [with|as] {1}[.|]|[Add|Put|Set] the [tags|labels] {1} [to|on] {0}[.|]|{0} [gets|needs|should have] the [tags|labels] {1}[.|]|[Tags|Labels] [for|of] {0}: {1}"),
+    ("delete_files remove_files clean_files", "Delete several files", "paths/files:files", "[Delete|Remove|Erase] {0}[.|]|[The files|Files] {0} [can go|are old, remove them|should be deleted][.|]|[Get rid of|Throw away] {0}[.|]|[Please|Can you] [delete|remove] {0}[.|?]"),
+    ("compare_cities compare_places", "Compare several cities", "cities/places/locations:places", "[Compare|Rank] {0}[.|]|[Which of|Out of] {0}[, which|] is [the best|nicer|cheaper]?|[How do|Tell me how] {0} compare[?|.|]|[A comparison of|Comparison:] {0}[.|]"),
     ("set_volume volume", "Set the volume", "level/volume/percent:percent", "[Set|Turn|Change] the volume to {0}[ percent|%|][.|]|Volume {0}[.|]|[Make it|Play it at] {0} percent[.|]|[Louder|Quieter], {0} percent [please|][.|]"),
     ("order_pizza pizza.order", "Order a pizza", "size:size topping/toppings:topping", "[I'd like|I want|Get me|Order|Give me] a {0} pizza with {1}[.|]|[A|One] {0} pizza with {1}[, please|][.|]|[Order|Bring] a {1} pizza, {0}[.|]|[Can I|Could I] [have|get] a {0} pizza with {1}?|Pizza: {0}, {1}|[I am hungry|We are hungry][:|,] [a |]{0} pizza with {1}[.|]|{0} {1} pizza[, please|]"),
     ("order_drink make_coffee brew", "Make a drink", "drink/kind:drink cups/count/amount:counted", "[Make|Brew|Bring|Order] {1} [cups of |]{0}[.|]|[I'd like|We want] {1} cups of {0}[.|]|{1} {0}[s|], please[.|]|[Can I|May I] have {1} cups of {0}?"),
