@@ -6,8 +6,10 @@
 #include <limits>
 #include <numeric>
 #include <stdexcept>
+#include <vector>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "backends/cpu/cpu_context.h"
 #include "backends/cpu/kernels.h"
@@ -23,7 +25,7 @@ TEST(CpuInfo, NamesOfInstructionSetsRoundTrip) {
   for (const CpuIsa isa : kCpuIsas) {
     EXPECT_EQ(parse_cpu_isa(cpu_isa_name(isa)).value(), isa);
   }
-  EXPECT_FALSE(parse_cpu_isa("amx").has_value());
+  EXPECT_FALSE(parse_cpu_isa("sse2").has_value());
   EXPECT_TRUE(cpu_supports(CpuIsa::kPortable));
   EXPECT_TRUE(cpu_supports(detect_cpu_isa()));
   EXPECT_GE(usable_cpu_count(), 1);
@@ -77,6 +79,20 @@ TEST(Threads, EveryIndexOnce) {
       }
     }
   }
+}
+
+TEST(Threads, LittleWorkEndsNone) {
+  constexpr int32_t kThreads = 4;
+  const auto team = [] {
+    std::vector<pid_t> ids(kThreads);
+    parallel_region(kThreads,
+                    [&](const Team& t) { ids[static_cast<size_t>(t.thread)] = gettid(); });
+    return ids;
+  };
+  const std::vector<pid_t> before = team();
+  parallel_for(kThreads, 2, 1, [](int64_t, int64_t, int32_t) {});
+  parallel_dynamic(kThreads, 3, [](int64_t, int32_t) {});
+  EXPECT_EQ(team(), before);
 }
 
 TEST(Threads, AnExceptionReachesTheCaller) {

@@ -35,10 +35,11 @@ class CpuBackend final : public Backend {
   size_t free_memory() const override { return available_memory(); }
   void copy_to_device(void* to, const void* from, size_t bytes) override { copy(to, from, bytes); }
   void copy_to_host(void* to, const void* from, size_t bytes) override { copy(to, from, bytes); }
-  // States of several MiB are worth waking the team: one thread reaches a part of the bandwidth.
+  // Recurrent states are worth waking the team: one thread reaches a part of the bandwidth, and 64
+  // KiB take it 5 us or more, a region one or two.
   void copy_on_device(void* to, const void* from, size_t bytes) override {
-    constexpr size_t kPiece = size_t{128} << 10;
-    constexpr size_t kManyPieces = 8;
+    constexpr size_t kPiece = size_t{64} << 10;
+    constexpr size_t kManyPieces = 2;
     if (bytes < kManyPieces * kPiece) {
       copy(to, from, bytes);
       return;

@@ -75,11 +75,14 @@ void parallel_region(int32_t threads, FunctionRef<void(const Team&)> body) {
   }
 }
 
+// OpenMP keeps the threads of the last region alone: a region of fewer ends the others, and the
+// next larger one starts them again (GCC's runtime). So a region has one thread or all of them.
 void parallel_for(int32_t threads, int64_t count, int64_t grain,
                   FunctionRef<void(int64_t, int64_t, int32_t)> body) {
-  const int64_t useful = std::clamp<int64_t>(count / std::max<int64_t>(grain, 1), 1, threads);
-  parallel_region(static_cast<int32_t>(useful), [&](const Team& team) {
-    const IndexRange range = team.share(count);
+  const int64_t parts = std::clamp<int64_t>(count / std::max<int64_t>(grain, 1), 1, threads);
+  parallel_region(parts > 1 ? threads : 1, [&](const Team& team) {
+    if (team.thread >= parts) return;
+    const IndexRange range = split_range(count, parts, team.thread);
     if (range.begin < range.end) {
       body(range.begin, range.end, team.thread);
     }
@@ -87,9 +90,8 @@ void parallel_for(int32_t threads, int64_t count, int64_t grain,
 }
 
 void parallel_dynamic(int32_t threads, int64_t count, FunctionRef<void(int64_t, int32_t)> body) {
-  const auto useful = static_cast<int32_t>(std::clamp<int64_t>(count, 1, threads));
   std::atomic<int64_t> next = 0;
-  parallel_region(useful, [&](const Team& team) {
+  parallel_region(count > 1 ? threads : 1, [&](const Team& team) {
     for (int64_t index = next.fetch_add(1); index < count; index = next.fetch_add(1)) {
       body(index, team.thread);
     }
