@@ -1,12 +1,13 @@
 // What the prefix cache costs and how long a stream waits beside a long prompt, over a real model:
-//   bench_prefix_cache MODEL [THREADS]
-// 1. eight requests that share nothing, cache off and on in turns: the cost where nothing is
-// reusable
-// 2. the copy of one sequence's state, beside a memcpy of the same size
-// 3. the lookup of a 100,000-token prompt, hashing included
-// 4. time between tokens of four streams while a 100,000-token prompt is read, with and without a
-//    target for it
+//   bench_prefix_cache MODEL [THREADS [cost | copy | lookup | long]]
+// cost: eight requests that share nothing, cache off and on in turns: the cost where nothing is
+//   reusable
+// copy: one sequence's state, beside a memcpy of the same size
+// lookup: of a 100,000-token prompt, hashing included
+// long: time between tokens of four streams while a 100,000-token prompt is read, with and without
+//   a target for it
 #include <fmt/format.h>
+#include <time.h>
 
 #include <algorithm>
 #include <chrono>
@@ -15,6 +16,7 @@
 #include <cstring>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/cpu/cpu_backend.h"
@@ -29,6 +31,10 @@ constexpr int64_t kLongPrompt = 100'000;
 constexpr int64_t kContext = kLongPrompt + 4096;
 constexpr int32_t kSeqs = 8;
 constexpr int32_t kSnapshots = 64;
+// Pairs of runs that the cost is taken from: as many as fit into a minute, within these.
+constexpr uint64_t kFewestPairs = 7;
+constexpr uint64_t kMostPairs = 51;
+constexpr double kCostSeconds = 60.0;
 constexpr int32_t kBlocks = static_cast<int32_t>(2 * kContext / kBlockSize);
 
 double seconds_of(const auto& work) {
@@ -36,6 +42,18 @@ double seconds_of(const auto& work) {
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
+
+// Of all threads.
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+struct Cost {
+  double clock = 0.0;  // seconds
+  double processor = 0.0;
+};
 
 double quantile(std::vector<double> values, double q) {
   std::ranges::sort(values);
@@ -57,19 +75,35 @@ class Bench {
  public:
   Bench(Model& model, ModelRunner& runner) : model_(&model), runner_(&runner) {}
 
+  // Both runs of a pair compute the same tokens, and which goes first alternates. A pair's ratio
+  // leaves out what slows the machine for longer than a pair; processor time, what slows it
+  // shorter.
   void nothing_reusable() {
-    std::vector<double> off;
-    std::vector<double> on;
-    run_requests(false);  // memory is touched for the first time
-    for (int round = 0; round < 9; ++round) {
-      off.push_back(run_requests(false));
-      on.push_back(run_requests(true));
+    run_requests(false, 1);  // memory is touched for the first time
+    run_requests(true, 1);
+    std::vector<double> clock;
+    std::vector<double> processor;
+    std::vector<double> off_seconds;
+    const auto begin = std::chrono::steady_clock::now();
+    for (uint64_t pair = 0; pair < kMostPairs; ++pair) {
+      const std::chrono::duration<double> so_far = std::chrono::steady_clock::now() - begin;
+      if (pair >= kFewestPairs && so_far.count() > kCostSeconds) break;
+      const bool first = pair % 2 == 0;
+      const Cost a = run_requests(first, 1 + 100 * pair);
+      const Cost b = run_requests(!first, 1 + 100 * pair);
+      const Cost& on = first ? a : b;
+      const Cost& off = first ? b : a;
+      clock.push_back(100.0 * (on.clock / off.clock - 1.0));
+      processor.push_back(100.0 * (on.processor / off.processor - 1.0));
+      off_seconds.push_back(off.clock);
     }
     fmt::print(
-        "nothing reusable: off {:.3f} s, on {:.3f} s: {:+.1f} % (median of 9; best {:+.1f} %)\n",
-        quantile(off, 0.5), quantile(on, 0.5),
-        100.0 * (quantile(on, 0.5) / quantile(off, 0.5) - 1.0),
-        100.0 * (quantile(on, 0.0) / quantile(off, 0.0) - 1.0));
+        "nothing reusable, {} pairs of runs, {:.3f} s off: the cache costs {:+.2f} % of "
+        "processor time ({:+.2f} to {:+.2f}), {:+.2f} % by the clock ({:+.2f} to {:+.2f}); "
+        "medians and quartiles\n",
+        clock.size(), quantile(off_seconds, 0.5), quantile(processor, 0.5),
+        quantile(processor, 0.25), quantile(processor, 0.75), quantile(clock, 0.5),
+        quantile(clock, 0.25), quantile(clock, 0.75));
   }
 
   void copy_time() {
@@ -158,25 +192,26 @@ class Bench {
     return options;
   }
 
-  double run_requests(bool cached) {
+  Cost run_requests(bool cached, uint64_t seed) {
     EngineCore core(core_options(cached), *runner_);
     for (RequestId id = 1; id <= kSeqs; ++id) {
-      core.add(id, random_request(500, 64, model_->config().vocab_size, next_seed_++));
+      core.add(id, random_request(500, 64, model_->config().vocab_size, seed + id));
     }
-    return seconds_of([&] {
+    const double processor = processor_seconds();
+    const double clock = seconds_of([&] {
       while (core.has_work()) {
         core.step();
         core.take_outputs();
       }
     });
+    return {.clock = clock, .processor = processor_seconds() - processor};
   }
 
   Model* model_;
   ModelRunner* runner_;
-  uint64_t next_seed_ = 1;
 };
 
-Result<void> run(const char* directory, int32_t threads) {
+Result<void> run(const char* directory, int32_t threads, std::string_view part) {
   const Result<std::unique_ptr<Checkpoint>> checkpoint = Checkpoint::open(directory);
   if (!checkpoint) return std::unexpected(checkpoint.error());
   CpuOptions cpu;
@@ -194,11 +229,14 @@ Result<void> run(const char* directory, int32_t threads) {
   }
   const auto runner = make_model_runner(**model, (*model)->config().vocab_size);
   Bench bench(**model, *runner);
-  bench.nothing_reusable();
-  bench.copy_time();
-  bench.lookup_time();
-  bench.long_prefill(0.0);
-  bench.long_prefill(0.05);
+  const auto wants = [part](std::string_view name) { return part.empty() || part == name; };
+  if (wants("cost")) bench.nothing_reusable();
+  if (wants("copy")) bench.copy_time();
+  if (wants("lookup")) bench.lookup_time();
+  if (wants("long")) {
+    bench.long_prefill(0.0);
+    bench.long_prefill(0.05);
+  }
   return {};
 }
 
@@ -208,11 +246,12 @@ Result<void> run(const char* directory, int32_t threads) {
 int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // each figure as soon as it is there
   if (argc < 2) {
-    fmt::print(stderr, "usage: bench_prefix_cache MODEL [THREADS]\n");
+    fmt::print(stderr, "usage: bench_prefix_cache MODEL [THREADS [cost | copy | lookup | long]]\n");
     return 2;
   }
   const int32_t threads = argc > 2 ? std::atoi(argv[2]) : 0;
-  if (const auto done = deltaserve::run(argv[1], threads); !done) {
+  const std::string_view part = argc > 3 ? argv[3] : "";
+  if (const auto done = deltaserve::run(argv[1], threads, part); !done) {
     fmt::print(stderr, "error: {}\n", done.error().message);
     return 1;
   }

@@ -29,7 +29,7 @@ struct Options {
 std::string request_text(int64_t tokens) {
   const std::string body = fmt::format(
       R"({{"messages":[{{"role":"user","content":"Tell me a story about a lighthouse keeper, the )"
-      R"(sea and a ship that comes home."}}],"stream":true,"ignore_eos":true,)"
+      R"(sea and a ship that comes home."}}],"stream":true,"ignore_eos":true,"temperature":0,)"
       R"("stream_options":{{"include_usage":true}},"max_tokens":{}}})",
       tokens);
   return fmt::format(

@@ -23,6 +23,8 @@ def main():
     parser.add_argument("--parallel", type=int, default=8, help="slots")
     parser.add_argument("--context", type=int, default=32768, help="tokens of a slot")
     parser.add_argument("--checkpoints", type=int, default=32, help="states kept a slot")
+    parser.add_argument("--http-threads", type=int, default=-1,
+                        help="requests at a time; -1: two more than slots")
     options = parser.parse_args()
     params = xllamacpp.CommonParams()
     params.model.path = options.model
@@ -31,6 +33,7 @@ def main():
     params.n_parallel = options.parallel
     params.n_ctx = options.context * options.parallel
     params.n_ctx_checkpoints = options.checkpoints
+    params.n_threads_http = options.http_threads
     params.kv_unified = False
     params.cpuparams.n_threads = options.threads
     params.cpuparams_batch.n_threads = options.threads
