@@ -26,7 +26,7 @@ int64_t align(int64_t bytes) {
 }  // namespace
 
 bool moe_has_tensor_form(const CudaContext& context, const CudaExperts& experts, int64_t T) {
-  return fits_tensor_cores(context, experts) &&
+  return fits_tensor_cores(context, experts) && experts.E <= kMoeMostExperts &&
          (T <= kMoeDecodeTokens || context.device.arch == kMoeGroupedArch);
 }
 
@@ -41,7 +41,7 @@ MoeBuffers moe_buffers(CudaContext& context, int64_t T, int64_t K, const CudaExp
   const int64_t down_bytes = align(std::max(float_entries * experts.H * dtype_size(DType::kF32),
                                             half_entries * experts.H * int64_t{sizeof(__half)}));
   const int64_t exponent_bytes = align(half_entries * down_exponents(experts.H));
-  const int64_t sort_bytes = moe_sort_size(entries, experts.E) * int64_t{sizeof(int32_t)};
+  const int64_t sort_bytes = moe_sort_size(entries / K, K, experts.E) * int64_t{sizeof(int32_t)};
   auto* memory = context.scratch<std::byte>(
       static_cast<size_t>(act_bytes + down_bytes + exponent_bytes + sort_bytes));
   std::byte* const down = memory + act_bytes;
@@ -61,12 +61,14 @@ void launch_moe(CudaContext& context, const MoeArgs& args) {
   const cuda::MoeBuffers buffers = cuda::moe_buffers(context, args.T, args.K, experts);
   if (!cuda::moe_has_tensor_form(context, experts, args.T)) {
     cuda::launch_moe_plain(context, args, buffers);
-  } else if (args.T <= cuda::kMoeDecodeTokens) {
-    cuda::launch_moe_sort(context, args,
-                          cuda::moe_sort_arrays(buffers.sort, args.T * args.K, experts.E));
-    cuda::launch_moe_decode(context, args, buffers, {});
   } else {
-    cuda::launch_moe_grouped(context, args, buffers);
+    cuda::launch_moe_sort(context, args,
+                          cuda::moe_sort_arrays(buffers.sort, args.T, args.K, experts.E));
+    if (args.T <= cuda::kMoeDecodeTokens) {
+      cuda::launch_moe_decode(context, args, buffers, {});
+    } else {
+      cuda::launch_moe_grouped(context, args, buffers);
+    }
   }
   cuda::launch_moe_combine(context, args, buffers, false);
 }

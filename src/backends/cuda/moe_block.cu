@@ -53,15 +53,17 @@ MoeArgs moe_args(const MoeBlockArgs& args) {
           .out = args.residual};
 }
 
-MoeTopkArgs topk_args(const MoeBlockArgs& args) {
-  return {.T = args.T,
-          .E = static_cast<int32_t>(args.experts->E),
-          .K = args.K,
-          .logits = args.logits,
-          .logits_stride = args.logits_stride,
-          .renormalize = args.renormalize,
-          .expert_ids = args.expert_ids,
-          .weights = args.weights};
+void launch_topk_sort(CudaContext& context, const MoeBlockArgs& args, const MoeBuffers& buffers) {
+  launch_moe_topk_sort(context,
+                       {.T = args.T,
+                        .E = static_cast<int32_t>(args.experts->E),
+                        .K = args.K,
+                        .logits = args.logits,
+                        .logits_stride = args.logits_stride,
+                        .renormalize = args.renormalize,
+                        .expert_ids = args.expert_ids,
+                        .weights = args.weights},
+                       moe_sort_arrays(buffers.sort, args.T, args.K, args.experts->E));
 }
 
 void launch_gate_up(CudaContext& context, const MoeBlockArgs& args) {
@@ -89,16 +91,15 @@ void launch_decode_block(CudaContext& context, const MoeBlockArgs& args,
     launch_gate_up(context, args);
     launch_shared_down(context, args);
   }
-  launch_moe_topk_sort(context, topk_args(args),
-                       moe_sort_arrays(buffers.sort, args.T * args.K, args.experts->E));
+  launch_topk_sort(context, args, buffers);
   launch_moe_decode(context, moe_args(args), buffers, shared);
 }
 
 // Sizes that all tensor core forms of the parts serve.
 bool serves_block(const CudaContext& context, const MoeBlockArgs& args) {
   const auto& experts = static_cast<const CudaExperts&>(*args.experts);
-  return moe_has_tensor_form(context, experts, args.T) && experts.E <= kMoeMostExperts &&
-         args.router->N == experts.E + 1 && args.shared_gate_up->I % 64 == 0 &&
+  return moe_has_tensor_form(context, experts, args.T) && args.router->N == experts.E + 1 &&
+         args.shared_gate_up->I % 64 == 0 &&
          args.logits_stride >= ceil_div(args.router->N, kRowMultiple) * kRowMultiple;
 }
 
@@ -126,7 +127,7 @@ bool launch_moe_block(CudaContext& context, const MoeBlockArgs& args) {
     cuda::launch_decode_block(context, args, buffers);
   } else {
     cuda::launch_router(context, args);
-    launch_moe_topk(context, cuda::topk_args(args));
+    cuda::launch_topk_sort(context, args, buffers);
     cuda::launch_gate_up(context, args);
     cuda::launch_shared_down(context, args);
     cuda::launch_moe_grouped(context, cuda::moe_args(args), buffers);

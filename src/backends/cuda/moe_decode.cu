@@ -55,7 +55,7 @@ void launch_moe_decode(CudaContext& context, const MoeArgs& args, const MoeBuffe
                        const MoeSharedDown& shared) {
   const auto& experts = static_cast<const CudaExperts&>(*args.experts);
   const int64_t entries = args.T * args.K;
-  const MoeSort sort = moe_sort_arrays(buffers.sort, entries, experts.E);
+  const MoeSort sort = moe_sort_arrays(buffers.sort, args.T, args.K, experts.E);
   const int64_t most_tiles = std::min(entries, experts.E);
   launch_decode<true>(context,
                       {.weight = static_cast<const bf16*>(experts.gate_up.data()),

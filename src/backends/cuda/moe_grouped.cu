@@ -268,8 +268,7 @@ void launch_grouped(CudaContext& context, const void* weight, int64_t num_expert
 
 void launch_moe_grouped(CudaContext& context, const MoeArgs& args, const MoeBuffers& buffers) {
   const auto& experts = static_cast<const CudaExperts&>(*args.experts);
-  const MoeSort sort = moe_sort_arrays(buffers.sort, args.T * args.K, experts.E);
-  launch_moe_sort(context, args, sort);
+  const MoeSort sort = moe_sort_arrays(buffers.sort, args.T, args.K, experts.E);
   const GroupedOut out{.act = static_cast<bf16*>(buffers.act),
                        .down = buffers.down_halves,
                        .exponents = buffers.down_exponents,

@@ -24,23 +24,25 @@ struct MoeBuffers {
   int32_t* sort = nullptr;  // MoeSort's arrays
 };
 
-// Where sorted forms find the entries of each expert. `entries` is T * K.
+// Where the forms find the entries of each expert. `entries` is T * K.
 struct MoeSort {
-  int32_t* counts = nullptr;       // [E], of moe_sort.cu only
+  int32_t* counts = nullptr;       // of moe_sort.cu only
   int32_t* sorted = nullptr;       // [entries] entry numbers by expert, then token
   int32_t* num_tiles = nullptr;    // [1]
   int32_t* tile_expert = nullptr;  // [max_tiles] ascending
   int32_t* tile_first = nullptr;   // [max_tiles] first row of the tile in `sorted`
   int32_t* tile_rows = nullptr;    // [max_tiles] rows of the tile, at most kMoeTileRows
 };
-inline constexpr int64_t kMoeTileRows = 320;  // of two thread blocks, 160 each
+inline constexpr int64_t kMoeTileRows = 320;      // of two thread blocks, 160 each
+inline constexpr int64_t kMoeMostExperts = 1024;  // 32 a lane of the warp that chooses
 
 // Integers that MoeSort's arrays take, and the arrays laid out in `memory`.
-int64_t moe_sort_size(int64_t entries, int64_t E);
-MoeSort moe_sort_arrays(int32_t* memory, int64_t entries, int64_t E);
+int64_t moe_sort_size(int64_t T, int64_t K, int64_t E);
+MoeSort moe_sort_arrays(int32_t* memory, int64_t T, int64_t K, int64_t E);
 
+// A tile is all of an expert's entries for up to kMoeDecodeTokens tokens.
 void launch_moe_sort(CudaContext& context, const MoeArgs& args, const MoeSort& sort);
-// moe_topk and the sort of its result in one launch, for up to kMoeDecodeTokens tokens.
+// The same with moe_topk before it.
 void launch_moe_topk_sort(CudaContext& context, const MoeTopkArgs& args, const MoeSort& sort);
 
 // The forms. bfloat16 with H and I multiples of 64: up to kMoeDecodeTokens tokens, or on Hopper any
@@ -60,7 +62,7 @@ struct MoeSharedDown {
   float* out = nullptr;
 };
 
-// Entries are sorted before.
+// Both after the sort.
 void launch_moe_decode(CudaContext& context, const MoeArgs& args, const MoeBuffers& buffers,
                        const MoeSharedDown& shared);
 void launch_moe_grouped(CudaContext& context, const MoeArgs& args, const MoeBuffers& buffers);
@@ -71,8 +73,6 @@ void launch_moe_plain(CudaContext& context, const MoeArgs& args, const MoeBuffer
 // to what `out` holds.
 void launch_moe_combine(CudaContext& context, const MoeArgs& args, const MoeBuffers& buffers,
                         bool add);
-
-inline constexpr int64_t kMoeMostExperts = 1024;  // of a choice by one warp, 32 a lane
 
 // A whole block for a handful of tokens, and the parts of it that more tokens use too. The routing
 // products are those of router and shared expert's gate and up.
