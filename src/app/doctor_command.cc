@@ -5,6 +5,7 @@
 
 #include "app/loaded_model.h"
 #include "app/memory_report.h"
+#include "media/video_decoder.h"
 
 namespace deltaserve {
 
@@ -31,6 +32,7 @@ int run_doctor(const DoctorOptions& options) {
   fmt::print("  {:<18} {:.1f} GB/s\n", "memory read", ceilings->read_gb_per_s);
   fmt::print("  {:<18} {:.0f} GFLOP/s ({})\n", "matrices", ceilings->matrix_gflop_per_s,
              dtype_name(backend_opts->compute_dtype));
+  fmt::print("  {:<18} {}\n", "video files", can_decode_video() ? "libav" : "not built in");
 
   if (options.model.directory.empty()) {
     const auto backend = make_backend(*backend_opts);

@@ -17,6 +17,9 @@ namespace {
 // Of a frame: those of the largest picture. A budget for long videos is for all frames together.
 constexpr int64_t kMostFramePatches = 65536;
 
+// Of a frame before it is resized: what the decoder may allocate has room for.
+constexpr int64_t kMostVideoPixels = int64_t{1} << 24;
+
 // The object of `file`, or `key` of the file that newer checkpoints have.
 Result<json::Object> read_settings(const Checkpoint& checkpoint, const std::string& file,
                                    std::string_view key) {
@@ -81,7 +84,7 @@ void add_video_options(CLI::App& command, MediaFlags& flags) {
   command
       .add_option("--max-video-pixels", limits.max_pixels,
                   "Largest frame of a video that is decoded, before it is resized")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(int64_t{1}, kMostVideoPixels))
       ->capture_default_str();
   command.add_option("--max-video-frames", limits.max_frames, "Most frames that a video may have")
       ->check(CLI::PositiveNumber)

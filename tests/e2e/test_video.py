@@ -6,10 +6,11 @@ A build without libav (DELTASERVE_HAS_VIDEO=0) takes frames and refuses files.
 import base64
 import io
 import os
+import subprocess
 import time
 
 import pytest
-from conftest import ROOT, error_of
+from conftest import BINARY, ROOT, error_of
 from PIL import Image
 
 CLIPS = ROOT / "tests/data/media"
@@ -102,6 +103,12 @@ def test_refusals(api, listener):
 def test_the_other_protocols_have_no_videos(api, path, content):
     response = api.post(path, {"model": "tiny", **content})
     assert response.status_code == 400 and "'video'" in response.text, response.text
+
+
+def test_doctor_says_what_is_built_in():
+    report = subprocess.run([BINARY, "doctor"], capture_output=True, text=True, check=True).stdout
+    line = next(line for line in report.splitlines() if "video files" in line)
+    assert line.split(maxsplit=2)[2] == ("libav" if HAS_VIDEO else "not built in")
 
 
 if HAS_VIDEO:

@@ -23,8 +23,9 @@ namespace {
 using namespace std::string_view_literals;
 
 // Of one allocation inside libav. A header of a few bytes can claim an index of billions of
-// entries; one of a million takes 24 MiB, a plane of the largest frame 38 MiB.
-constexpr size_t kMaxAllocation = size_t{256} << 20;
+// entries of 24 bytes; a frame of 16 million pixels, the most that may be allowed, takes 48 MiB as
+// RGB.
+constexpr size_t kMaxAllocation = size_t{64} << 20;
 
 struct Format {
   size_t offset;
