@@ -12,8 +12,9 @@ namespace deltaserve {
 namespace {
 
 Result<QuantizeSummary> quantize(const QuantizeCommandOptions& options) {
-  const auto quantization = parse_quantization(options.to);
+  auto quantization = parse_quantization(options.to);
   if (!quantization) return std::unexpected(quantization.error());
+  if (options.keep_head) quantization->head_bits = 0;
   const auto source = Checkpoint::open(options.source);
   if (!source) return std::unexpected(source.error());
   ProgressBar bar("Quantising");
@@ -35,6 +36,7 @@ void add_quantize_options(CLI::App& command, QuantizeCommandOptions& options) {
       ->required()
       ->check(CLI::IsMember({"int8", "int4"}));
   command.add_option("--out", options.out, "Directory to write, not there yet")->required();
+  command.add_flag("--keep-head", options.keep_head, "Leave lm_head as the checkpoint has it");
   command
       .add_option("--max-shard-size", options.max_shard_bytes, "Largest weight file, such as 4GiB")
       ->transform(CLI::AsSizeValue(false))

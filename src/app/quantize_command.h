@@ -13,11 +13,12 @@ struct QuantizeCommandOptions {
   std::filesystem::path source;
   std::filesystem::path out;
   std::string to;
+  bool keep_head = false;
   int64_t max_shard_bytes = int64_t{4} << 30;
   int32_t threads = 0;
 };
 
-// Adds MODEL, --to, --out, --max-shard-size and --threads.
+// Adds MODEL, --to, --out, --keep-head, --max-shard-size and --threads.
 void add_quantize_options(CLI::App& command, QuantizeCommandOptions& options);
 int run_quantize(const QuantizeCommandOptions& options);
 

@@ -72,7 +72,7 @@ std::string replace_weight(std::string_view name, std::string_view ending) {
 
 Result<QuantizationConfig> parse_quantization(std::string_view name) {
   if (name == "int8") {
-    return QuantizationConfig{.bits = 8, .head_bits = 0};
+    return QuantizationConfig{.bits = 8, .head_bits = 8};
   }
   if (name == "int4") {
     return QuantizationConfig{.bits = 4, .head_bits = 8};

@@ -42,11 +42,11 @@ def written_copies(tmp_path_factory):
     return copies
 
 
-@pytest.mark.parametrize("kind, bits, head_bits", [("int8", 8, 0), ("int4", 4, 8)])
-def test_a_copy_states_what_it_is_and_is_complete(copies, kind, bits, head_bits):
+@pytest.mark.parametrize("kind, bits", [("int8", 8), ("int4", 4)])
+def test_a_copy_states_what_it_is_and_is_complete(copies, kind, bits):
     block = json.loads((copies[kind] / "config.json").read_text())["quantization_config"]
     assert block["quant_method"] == "deltaserve"
-    assert (block["bits"], block["head_bits"]) == (bits, head_bits)
+    assert (block["bits"], block["head_bits"]) == (bits, 8)
     names = {path.name for path in copies[kind].iterdir()}
     assert {"tokenizer.json", "chat_template.jinja", "generation_config.json"} <= names
     assert not any("partial" in name for name in names)
@@ -63,6 +63,16 @@ def test_the_same_copy_whatever_the_threads(copies, tmp_path):
     run("quantize", MODEL, "--to", "int4", "--out", tmp_path / "one", "--threads", "1")
     for path in sorted(copies["int4"].glob("*.safetensors")):
         assert path.read_bytes() == (tmp_path / "one" / path.name).read_bytes()
+
+
+def test_a_kept_head_is_as_it_was(tmp_path):
+    run("quantize", MODEL, "--to", "int8", "--keep-head", "--out", tmp_path / "kept")
+    config = json.loads((tmp_path / "kept/config.json").read_text())
+    assert config["quantization_config"]["head_bits"] == 0
+    report = json.loads(run("quality", MODEL, "--text", TEXT, "--against",
+                            f"int8,{tmp_path / 'kept'}", "--json").stdout)
+    int8, kept = report["rows"]
+    assert 0 < kept["mean_kl"] != int8["mean_kl"] and kept["weight_bytes"] > int8["weight_bytes"]
 
 
 def test_quantize_refuses_and_writes_nothing(copies, tmp_path):

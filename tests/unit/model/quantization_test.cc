@@ -22,8 +22,9 @@ using test::OwnedTensors;
 using test::TempDirectory;
 using ::testing::HasSubstr;
 
-const QuantizationConfig kInt8 = {.bits = 8, .head_bits = 0};
+const QuantizationConfig kInt8 = {.bits = 8, .head_bits = 8};
 const QuantizationConfig kInt4 = {.bits = 4, .head_bits = 8};
+const QuantizationConfig kWithoutHead = {.bits = 8, .head_bits = 0};
 
 TEST(QuantizationNames, ChoosesProjectionsAndKeepsTheRest) {
   for (const char* name :
@@ -47,7 +48,8 @@ TEST(QuantizationNames, ChoosesProjectionsAndKeepsTheRest) {
     EXPECT_EQ(quantized_bits(name, kInt4), 0) << name;
   }
   EXPECT_EQ(quantized_bits("lm_head.weight", kInt4), 8);
-  EXPECT_EQ(quantized_bits("lm_head.weight", kInt8), 0);
+  EXPECT_EQ(quantized_bits("lm_head.weight", kInt8), 8);
+  EXPECT_EQ(quantized_bits("lm_head.weight", kWithoutHead), 0);
   EXPECT_EQ(codes_name("a.b.weight"), "a.b.qweight");
   EXPECT_EQ(scales_name("experts.down_proj"), "experts.down_proj.scales");
 }
@@ -60,7 +62,7 @@ std::string config_error(const json::Object& block) {
 }
 
 TEST(QuantizationConfigBlock, ReadsWhatItWrites) {
-  for (const QuantizationConfig& quantization : {kInt8, kInt4}) {
+  for (const QuantizationConfig& quantization : {kInt8, kInt4, kWithoutHead}) {
     json::Object config = test::moe_config();
     config["quantization_config"] = quantization_json(quantization);
     const auto parsed = parse_model_config(config);
