@@ -4,6 +4,7 @@
 #include <immintrin.h>
 
 #include <cstdint>
+#include <cstring>
 
 namespace deltaserve {
 namespace {
@@ -78,6 +79,10 @@ inline Vec vec_load_bf16(const uint16_t* p) {
 }
 
 inline void vec_store_bf16(uint16_t* p, Vec a) {
+#ifdef __AVX512BF16__
+  const __m256bh rounded_pairs = _mm512_cvtneps_pbh(a.v);
+  std::memcpy(p, &rounded_pairs, sizeof(rounded_pairs));
+#else
   const __m512i bits = _mm512_castps_si512(a.v);
   const __m512i high = _mm512_srli_epi32(bits, 16);
   const __m512i lsb = _mm512_and_si512(high, _mm512_set1_epi32(1));
@@ -87,6 +92,7 @@ inline void vec_store_bf16(uint16_t* p, Vec a) {
   const __mmask16 nan = _mm512_cmp_ps_mask(a.v, a.v, _CMP_UNORD_Q);
   const __m512i result = _mm512_mask_mov_epi32(rounded, nan, quiet);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(result));
+#endif
 }
 
 // The nearest bfloat16, ties to even, as a float.
