@@ -128,6 +128,7 @@ std::vector<KernelInfo> CpuBackend::kernels() const {
   const std::string x(bf16 ? "bf16" : "f32");
   const std::string matrix =
       bf16 ? table.bf16.name : fmt::format("{}; {}", table.f32_bf16.name, table.f32.name);
+  const bool on_tiles = bf16 && table.attention_scores != nullptr;
   const std::string rows = fmt::format("rows of {}, float32 inside", x);
   return {
       {"embed", fmt::format("mapped table to {}", x)},
@@ -135,9 +136,9 @@ std::vector<KernelInfo> CpuBackend::kernels() const {
       {"gate_up_silu", matrix + ", silu * up on the tile"},
       {"moe", matrix + ", tokens grouped by expert"},
       {"quantised weights", fmt::format("{}; {}", table.int8.name, table.int4.name)},
-      {"gated_delta_rule",
-       fmt::format("{} f32, chunks of {} and recurrent", table.name, kChunkSize)},
-      {"attention", fmt::format("paged {}, float32 softmax", x)},
+      {"gated_delta_rule", fmt::format("{} {}, chunks of {}; recurrent f32", table.name,
+                                       on_tiles ? "split bf16" : "f32", kChunkSize)},
+      {"attention", fmt::format("paged {}{}, float32 softmax", x, on_tiles ? " on tiles" : "")},
       {"causal_conv1d", rows},
       {"add_rms_norm", rows},
       {"qk_norm_rope", rows},
