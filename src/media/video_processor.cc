@@ -54,6 +54,7 @@ class PatchWriter {
  private:
   void write() {
     std::vector<const RgbImage*> patch;
+    patch.reserve(static_cast<size_t>(settings_.temporal_patch_size));
     for (const RgbImage& frame : frames_) patch.push_back(&frame);
     patch.resize(static_cast<size_t>(settings_.temporal_patch_size), &frames_.back());
     write_patches(patch, settings_, item_->patches.data() + written_);
@@ -74,6 +75,7 @@ class PatchWriter {
 Digest digest_of(const VideoSource& source) {
   const std::array<double, 2> how{source.is_frames ? 1.0 : 0.0, source.fps.value_or(0.0)};
   std::vector<Digest> names;
+  names.reserve(source.files.size());
   for (const auto& file : source.files) names.push_back(digest({file}));
   return digest({bytes_of(how), bytes_of(names)});
 }

@@ -175,6 +175,7 @@ Result<void> split_items(const std::vector<float>& patches, const std::vector<in
     item->grid_h = grids[i + 1];
     item->grid_w = grids[i + 2];
     item->merge_size = vision.spatial_merge_size;
+    item->is_video = item->grid_t > 1;
     const bool in_range = std::ranges::all_of(
         std::span(grids).subspan(i, 3), [](int32_t size) { return size > 0 && size <= kMaxGrid; });
     const int64_t values = in_range ? item->num_patches() * width : 0;
