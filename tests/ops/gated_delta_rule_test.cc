@@ -179,6 +179,30 @@ TEST_P(GatedDeltaRule, MixedBatchesMatchTheReference) {
   }
 }
 
+// So many heads and chunks that a device divides them otherwise than one sequence's.
+TEST_P(GatedDeltaRule, BatchesThatFillADeviceMatchTheReference) {
+  const Heads heads{8, 32, 128, 128};
+  const std::vector<std::vector<SequenceRows>> steps = {
+      {rows_of(4, 0, 80), rows_of(1, 0, 70), rows_of(2, 0, 3, true), rows_of(0, 0, 64),
+       rows_of(3, 0, 100), rows_of(5, 0, 90)},
+      {rows_of(4, 80, 48), rows_of(1, 70, 60), rows_of(2, 3, 1, true), rows_of(0, 64, 65),
+       rows_of(3, 100, 30), rows_of(5, 90, 64)}};
+  Layer whole(*backend_, heads);
+  Layer alone(*backend_, heads);
+  Layer expected(*reference_, heads);
+  expected.fill_states(0.0F);
+  for (const std::vector<SequenceRows>& step : steps) {
+    const std::vector<float> out = whole.run(step);
+    EXPECT_LT(relative_rms_error(out, expected.run(step)), bound_);
+    std::vector<float> parts;
+    for (const SequenceRows& sequence : step) {
+      append(parts, alone.run({sequence}));
+    }
+    expect_same_bits(parts, out, "output");
+    expect_same_bits(alone.states(), whole.states(), "states");
+  }
+}
+
 TEST_P(GatedDeltaRule, BatchingAndCutsAtChunkBordersKeepBits) {
   for (const Heads& heads : kShapes) {
     Layer whole(*backend_, heads);
