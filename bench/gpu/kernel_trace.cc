@@ -24,7 +24,8 @@ constexpr uint64_t kLongestIdle = 2'000'000;  // nanoseconds
 struct Launch {
   const char* name;  // lives as long as the module
   int32_t grid[3];
-  uint64_t start;  // nanoseconds
+  uint32_t shared_kib;  // of a multiprocessor's memory, set aside as shared memory
+  uint64_t start;       // nanoseconds
   uint64_t end;
 };
 
@@ -52,6 +53,7 @@ void take_buffer(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t valid) {
       const auto& kernel = *reinterpret_cast<const CUpti_ActivityKernel10*>(record);
       trace().launches.push_back({.name = kernel.name,
                                   .grid = {kernel.gridX, kernel.gridY, kernel.gridZ},
+                                  .shared_kib = kernel.sharedMemoryExecuted >> 10U,
                                   .start = kernel.start,
                                   .end = kernel.end});
     }
@@ -94,8 +96,9 @@ void print_table(const std::vector<Launch>& launches) {
     if (name.empty()) {
       name = short_name(launch.name);
     }
-    Row& row = rows[name + " " + std::to_string(launch.grid[0]) + "x" +
-                    std::to_string(launch.grid[1]) + "x" + std::to_string(launch.grid[2])];
+    Row& row =
+        rows[name + " " + std::to_string(launch.grid[0]) + "x" + std::to_string(launch.grid[1]) +
+             "x" + std::to_string(launch.grid[2]) + " " + std::to_string(launch.shared_kib)];
     const double time = static_cast<double>(launch.end - launch.start) * 1e-3;
     row.microseconds.push_back(time);
     row.total += time;
@@ -113,7 +116,7 @@ void print_table(const std::vector<Launch>& launches) {
   std::printf("%zu launches, %.1f ms in kernels, %.1f ms idle between them\n", launches.size(),
               total * 1e-3, idle_total * 1e-3);
   std::printf("%8s %10s %9s %9s %9s  %s\n", "launches", "total ms", "median us", "best us",
-              "idle us", "kernel and grid");
+              "idle us", "kernel, grid, KiB of shared memory set aside");
   for (auto& [name, row] : sorted) {
     std::ranges::sort(row.microseconds);
     const auto count = static_cast<double>(row.microseconds.size());

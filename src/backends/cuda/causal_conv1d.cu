@@ -148,6 +148,7 @@ struct Channels {
 // grid (C / (kThreads * N) up, tiles of rows)
 template <typename X, int N>
 __global__ void __launch_bounds__(kThreads) causal_conv1d(const Conv<X> conv) {
+  let_next_start();
   const int32_t tile = static_cast<int32_t>(blockIdx.y) * conv.tile_rows;
   const int32_t tile_end = min(tile + conv.tile_rows, conv.num_tokens);
   int s = sequence_of(conv.cu_seqlens, conv.num_seqs, tile);
@@ -156,6 +157,7 @@ __global__ void __launch_bounds__(kThreads) causal_conv1d(const Conv<X> conv) {
     return;
   }
   Channels<X, N> channels(conv, c);
+  wait_for_previous();
   int32_t begin = conv.cu_seqlens[s];
   if (begin < tile) {  // the sequence began in an earlier tile, which makes its first rows
     const int32_t row = max(tile, begin + kHistory);
@@ -182,20 +184,20 @@ void launch_for(const CudaContext& context, const CausalConv1dArgs& args) {
       .grid = dim3(static_cast<unsigned>(ceil_div(args.C, int64_t{kThreads * N})),
                    static_cast<unsigned>(ceil_div(batch.num_tokens, tile_rows))),
       .block = kThreads};
-  launch(context, causal_conv1d<X, N>, shape,
-         Conv<X>{.cu_seqlens = batch.cu_seqlens,
-                 .context_lens = batch.context_lens,
-                 .state_slots = batch.state_slots,
-                 .num_seqs = batch.num_seqs,
-                 .num_tokens = batch.num_tokens,
-                 .tile_rows = tile_rows,
-                 .C = args.C,
-                 .x = static_cast<const X*>(args.x),
-                 .x_stride = args.x_stride,
-                 .weight = args.weight,
-                 .state = args.conv_state,
-                 .out = static_cast<X*>(args.out),
-                 .out_stride = args.out_stride});
+  launch_early(context, causal_conv1d<X, N>, shape,
+               Conv<X>{.cu_seqlens = batch.cu_seqlens,
+                       .context_lens = batch.context_lens,
+                       .state_slots = batch.state_slots,
+                       .num_seqs = batch.num_seqs,
+                       .num_tokens = batch.num_tokens,
+                       .tile_rows = tile_rows,
+                       .C = args.C,
+                       .x = static_cast<const X*>(args.x),
+                       .x_stride = args.x_stride,
+                       .weight = args.weight,
+                       .state = args.conv_state,
+                       .out = static_cast<X*>(args.out),
+                       .out_stride = args.out_stride});
 }
 
 }  // namespace

@@ -108,12 +108,22 @@ __device__ __forceinline__ KeyQuery<N> load_key_query(const X* key, const X* que
   return x;
 }
 
+// Asks for a warp's rows of the state to be brought to the second level cache: the kernels before
+// this one may still write there.
+__device__ __forceinline__ void prefetch_rows(const float* state, int count, int lane) {
+  constexpr int kLine = 32;  // floats
+  for (int i = lane * kLine; i < count; i += kWarp * kLine) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(state + i));
+  }
+}
+
 // grid (B * Hv * ceil(dv / (kWarps * Rows))); N: columns of a lane. Dk: the head sizes where they
 // are known when this is compiled, else 0.
 template <typename X, int Rows, int N, int Dk>
 __global__ void __launch_bounds__(kWarps* kWarp)
     delta_rule_tokens(const TokenRule rule, const X* __restrict__ qkv, const X* __restrict__ a,
                       const X* __restrict__ b, X* __restrict__ out) {
+  let_next_start();
   const int dk = Dk > 0 ? Dk : rule.dk;
   const int dv = Dk > 0 ? Dk : rule.dv;
   const int parts = (dv + kWarps * Rows - 1) / (kWarps * Rows);
@@ -132,6 +142,8 @@ __global__ void __launch_bounds__(kWarps* kWarp)
   float* state =
       rule.state + delta_state_row(rule.state_slots[s], head, first, rule.num_v_heads, dk, dv);
   const bool zero = rule.context_lens[s] == 0;
+  prefetch_rows(state, zero ? 0 : min(Rows, dv - first) * dk, lane);
+  wait_for_previous();
   float S[Rows][N];
 #pragma unroll
   for (int r = 0; r < Rows; ++r) {
@@ -191,9 +203,10 @@ template <typename X, int Rows, int N, int Dk>
 void launch_for(const CudaContext& context, const GatedDeltaRuleArgs& args, const TokenRule& rule) {
   const int32_t parts = ceil_div(args.dv, kWarps * Rows);
   const auto blocks = static_cast<unsigned>(args.batch->num_seqs * args.num_v_heads * parts);
-  launch(context, delta_rule_tokens<X, Rows, N, Dk>, {.grid = blocks, .block = kWarps * kWarp},
-         rule, static_cast<const X*>(args.qkv), static_cast<const X*>(args.a),
-         static_cast<const X*>(args.b), static_cast<X*>(args.out));
+  launch_early(context, delta_rule_tokens<X, Rows, N, Dk>,
+               {.grid = blocks, .block = kWarps * kWarp}, rule, static_cast<const X*>(args.qkv),
+               static_cast<const X*>(args.a), static_cast<const X*>(args.b),
+               static_cast<X*>(args.out));
 }
 
 }  // namespace

@@ -125,6 +125,9 @@ void launch_tokens(CudaContext& context, const Product& product) {
   constexpr size_t kShared = sizeof(StreamShared<kTokens>);
   const auto kernel = streamed_product<kGateUp, kTokens, Out>;
   allow_shared(kernel, kShared);
+  // Room for the next product's block beside this one's.
+  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                  cudaSharedmemCarveoutMaxShared));
   launch_early(context, kernel,
                {.grid = dim3(static_cast<unsigned>(blocks)),
                 .block = dim3(kStreamThreads),
