@@ -4,61 +4,11 @@
 #include <cmath>
 #include <cstdio>
 
-#include "backends/cuda/cuda_ops.h"
-#include "backends/cuda/cuda_weights.h"
-#include "backends/cuda/row_product.h"
+#include "few_rows.h"
 #include "graph_timer.h"
-#include "kernel_case.h"
 
 namespace deltaserve::bench {
 namespace {
-
-constexpr DType kX = DType::kBF16;
-constexpr int64_t kMostRows = 2 * kMaxSkinnyRows;
-static_assert(kMostRows >= kMaxStreamedRows);
-
-// A set of kernels.
-struct Form {
-  const char* name;
-  bool (*serves)(const CudaContext& context, int64_t M, int64_t N, int64_t K);
-  void (*linear)(CudaContext& context, const LinearArgs& args);
-  void (*gate_up)(CudaContext& context, const GateUpSiluArgs& args);
-};
-
-const Form kForms[] = {
-    {"row",
-     [](const CudaContext& context, int64_t M, int64_t, int64_t K) {
-       return serves_row(context, M, K);
-     },
-     launch_row_linear, launch_row_gate_up_silu},
-    {"skinny",
-     [](const CudaContext&, int64_t M, int64_t N, int64_t K) { return serves_skinny(M, N, K); },
-     launch_skinny_linear, launch_skinny_gate_up_silu},
-    {"streamed",
-     [](const CudaContext& context, int64_t M, int64_t N, int64_t K) {
-       return serves_streamed(context, M, N, K, nullptr, K);
-     },
-     launch_streamed_linear, launch_streamed_gate_up_silu}};
-
-CudaLinear make_linear(const Pattern& pattern, int64_t N, int64_t K) {
-  CudaLinear weight;
-  weight.N = N;
-  weight.K = K;
-  weight.values = pattern.make(N * K);
-  return weight;
-}
-
-int64_t padded_rows(int64_t I) {
-  return (I + kGateUpGroup - 1) / kGateUpGroup * 2 * kGateUpGroup;
-}
-
-CudaGateUp make_gate_up(const Pattern& pattern, int64_t I, int64_t K) {
-  CudaGateUp weight;
-  weight.I = I;
-  weight.K = K;
-  weight.values = pattern.make(padded_rows(I) * K);
-  return weight;
-}
 
 double dot(const Pattern& weight, int64_t row, const std::vector<float>& x, int64_t m, int64_t K) {
   double sum = 0.0;
@@ -218,15 +168,6 @@ void time_linear(CudaContext& context, const char* what, int64_t N, int64_t K, b
   }
 }
 
-// The products of layers of the 27B model one after the other as a decode step has them, with the
-// norms between them but nothing else: what small kernels between large ones cost.
-struct DenseLayer {
-  CudaLinear in;
-  CudaLinear out;
-  CudaGateUp gate_up;
-  CudaLinear down;
-};
-
 }  // namespace
 
 void check_skinny(CudaContext& context) {
@@ -257,76 +198,6 @@ void time_skinny(CudaContext& context) {
   time_linear(context, "35B shared gate_up", 1024, 2048, true);
   time_linear(context, "35B shared down", 2048, 512, false);
   time_linear(context, "35B head", 248320, 2048, false);
-}
-
-void time_layers(CudaContext& context) {
-  constexpr int64_t kHidden = 5120;
-  constexpr int64_t kIn = 16480;
-  constexpr int64_t kValues = 6144;
-  constexpr int64_t kInner = 17408;
-  constexpr int kLayers = 12;  // 9 GB
-  const Pattern pattern(kX, 14, 0.02F);
-  std::vector<DenseLayer> layers;
-  for (int i = 0; i < kLayers; ++i) {
-    layers.push_back({.in = make_linear(pattern, kIn, kHidden),
-                      .out = make_linear(pattern, kHidden, kValues),
-                      .gate_up = make_gate_up(pattern, kInner, kHidden),
-                      .down = make_linear(pattern, kHidden, kInner)});
-  }
-  const CudaMemory residual = to_device(DType::kF32, random_values(kMostRows * kHidden, 6, 1.0F));
-  const CudaMemory delta = to_device(DType::kF32, random_values(kMostRows * kHidden, 7, 1.0F));
-  const CudaMemory norm = to_device(DType::kF32, random_values(kHidden, 8, 0.1F));
-  const CudaMemory normed(kMostRows * kHidden * 2);
-  const CudaMemory projected(kMostRows * kIn * 2);
-  const CudaMemory inner(kMostRows * kInner * 2);
-  const auto run = [&](const Form& form, int64_t M) {
-    const auto add_norm = [&] {
-      launch_add_rms_norm(context, {.T = M,
-                                    .H = kHidden,
-                                    .residual = static_cast<float*>(residual.data()),
-                                    .delta = static_cast<const float*>(delta.data()),
-                                    .weight = static_cast<const float*>(norm.data()),
-                                    .out = normed.data()});
-    };
-    const auto multiply = [&](const CudaLinear& weight, const CudaMemory& x, int64_t x_stride,
-                              const CudaMemory& out, bool out_float) {
-      form.linear(context, {.M = M,
-                            .x = x.data(),
-                            .x_stride = x_stride,
-                            .weight = &weight,
-                            .out = out.data(),
-                            .out_stride = weight.N,
-                            .out_float = out_float});
-    };
-    for (const DenseLayer& layer : layers) {
-      add_norm();
-      multiply(layer.in, normed, kHidden, projected, false);
-      multiply(layer.out, projected, kIn, delta, true);
-      add_norm();
-      form.gate_up(context, {.M = M,
-                             .x = normed.data(),
-                             .x_stride = kHidden,
-                             .weight = &layer.gate_up,
-                             .out = inner.data(),
-                             .out_stride = kInner});
-      multiply(layer.down, inner, kInner, delta, true);
-    }
-  };
-  const double bytes =
-      2.0 * static_cast<double>(kIn * kHidden + kHidden * kValues + 3 * kInner * kHidden);
-  for (const Form& form : kForms) {
-    for (const int64_t M : {1, 8, 16, 32}) {
-      if (!form.serves(context, M, kHidden, kHidden)) {
-        continue;
-      }
-      run(form, M);
-      print_time(std::string(form.name) + " 27B layer, products and norms, M " + std::to_string(M),
-                 graph_microseconds(
-                     context, [&] { run(form, M); }, 11) /
-                     kLayers,
-                 bytes / kCopyBytes * 1e6);
-    }
-  }
 }
 
 }  // namespace deltaserve::bench
