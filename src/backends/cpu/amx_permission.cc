@@ -17,7 +17,7 @@ bool request_tiles() {
   constexpr uint32_t kBf16 = 1U << 22;  // of CPUID 7.0 EDX
   constexpr uint32_t kTile = 1U << 24;
   constexpr uint32_t kInt8 = 1U << 25;
-  constexpr uint32_t kVnni = 1U << 11;  // of its ECX
+  constexpr uint32_t kVnni = 1U << 11;         // of its ECX
   constexpr uint32_t kXsave = 1U << 27;        // of CPUID 1 ECX
   constexpr uint32_t kTileState = 0x3U << 17;  // of XCR0: configuration and data
   constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
