@@ -2,7 +2,8 @@
 """Writes the clips of tests/data/media/, which tests/unit/media/video_decoder_test.cc knows by what their frames show.
 
 Needs ffmpeg with its usual encoders. Frame i of 20 has a left half of grey 20 + 10 i, and a right half that is red above
-blue. `rotated` is stored lying on its side, `trimmed` begins at its fifth frame by an edit list, `sound` has no picture.
+blue. `rotated` is stored lying on its side, `trimmed` begins at its fifth frame by an edit list, `changing` has 4:4:4 pixels from
+frame 10 on, `sound` has no picture.
 """
 import argparse
 import pathlib
@@ -44,6 +45,15 @@ def main():
     ffmpeg(*raw, *X264, "-vf", "transpose=clock", *COMMON, str(lying), stdin=pixels)
     ffmpeg("-i", str(lying), "-c", "copy", "-metadata:s:v:0", "rotate=90", *COMMON, str(out / "rotated.mp4"))
     lying.unlink()
+    halves = b""
+    for part, form in enumerate(("yuv420p", "yuv444p")):
+        stream = out / "half.h264"
+        ffmpeg(*raw, *X264[:-1], form, "-bf", "0", "-vf", f"select=eq(floor(n/10)\\,{part})", *COMMON, str(stream), stdin=pixels)
+        halves += stream.read_bytes()
+    stream.write_bytes(halves)
+    ffmpeg("-r", str(RATE), "-f", "h264", "-i", str(stream), "-c", "copy", "-bsf:v",
+           f"setts=ts=N*{1000 // RATE}", *COMMON, str(out / "changing.mkv"))
+    stream.unlink()
     ffmpeg("-ss", "0.35", "-i", str(out / "h264.mp4"), "-c", "copy", *COMMON, str(out / "trimmed.mp4"))
     ffmpeg("-f", "lavfi", "-i", "sine=duration=0.2", "-c:a", "aac", "-b:a", "16k", "-fflags", "+bitexact",
            str(out / "sound.mp4"))

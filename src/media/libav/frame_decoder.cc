@@ -61,11 +61,15 @@ const AVFrame* FrameDecoder::receive() {
 }
 
 bool FrameDecoder::prepare_scaler(const AVFrame& frame) {
-  if (scaler_ != nullptr) return true;
+  const bool is_ready = scaler_ != nullptr && rgb_ != nullptr && rgb_->buf[0] != nullptr &&
+                        frame.format == scaled_format_ && frame.width == rgb_->width &&
+                        frame.height == rgb_->height;
+  if (is_ready) return true;
   const auto format = static_cast<AVPixelFormat>(frame.format);
   scaler_.reset(sws_getContext(frame.width, frame.height, format, frame.width, frame.height,
                                AV_PIX_FMT_RGB24, SWS_BICUBIC | SWS_ACCURATE_RND, nullptr, nullptr,
                                nullptr));
+  scaled_format_ = frame.format;
   if (scaler_ == nullptr) return false;
   // Files that do not say which matrix they have mean BT.601, as players take it.
   const int* matrix = sws_getCoefficients(frame.colorspace);

@@ -41,12 +41,14 @@ class FrameDecoder {
   };
 
   FrameDecoder() = default;
+  // A stream may change its format on the way; the scaler is for one.
   bool prepare_scaler(const AVFrame& frame);
 
   std::unique_ptr<AVCodecContext, FreeContext> context_;
   std::unique_ptr<AVFrame, FreeFrame> frame_;
   std::unique_ptr<AVFrame, FreeFrame> rgb_;  // rows padded as the scaler wants them
   std::unique_ptr<SwsContext, FreeScaler> scaler_;
+  int scaled_format_ = AV_PIX_FMT_NONE;  // what scaler_ takes
 };
 
 }  // namespace deltaserve

@@ -78,7 +78,7 @@ TEST_P(VideoDecoder, ChosenFramesAreThoseOfAWholeDecode) {
 
 INSTANTIATE_TEST_SUITE_P(Clips, VideoDecoder,
                          testing::Values("h264.mp4", "rotated.mp4", "hevc.mkv", "vp8.webm",
-                                         "vp9.webm", "av1.webm"),
+                                         "vp9.webm", "av1.webm", "changing.mkv"),
                          [](const auto& clip) {
                            const std::string name = clip.param;
                            return name.substr(0, name.find('.'));
