@@ -48,6 +48,8 @@ def _beside_long(trace, good):
     begin, end = good[long[0]].sent, good[long[0]].first
     waits = [wait for i, o in good.items() if i not in long for wait in o.waits()]
     beside = [b - a for a, b in waits if b > begin and a < end]
+    if not beside:
+        return {"beside_long_gaps": 0}
     return {"beside_long_ms": {**_spread(beside, 1e3), "max": round(max(beside) * 1e3, 3)},
             "beside_long_gaps": len(beside), "long_seconds": round(end - begin, 3),
             "before_long_ms": _spread([b - a for a, b in waits if b <= begin], 1e3)}
@@ -98,7 +100,9 @@ def as_text(result):
         spread = result[name]
         lines.append(f"{title}: p50 {spread['p50']:.1f}, p90 {spread['p90']:.1f}, "
                      f"p99 {spread['p99']:.1f} ms")
-    if "long_seconds" in result:
+    if result.get("beside_long_gaps") == 0:
+        lines.append("the streams had ended before the long prompt came: make them longer")
+    elif "long_seconds" in result:
         before, beside = result["before_long_ms"], result["beside_long_ms"]
         lines.append(
             f"beside the long prompt, whose first token took {result['long_seconds']:.1f} s: "
