@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import BINARY, ROOT, error_of
+from conftest import BINARY, MODEL, ROOT, Api, Server, error_of
 from PIL import Image
 
 CLIPS = ROOT / "tests/data/media"
@@ -103,6 +103,26 @@ def test_refusals(api, listener):
 def test_the_other_protocols_have_no_videos(api, path, content):
     response = api.post(path, {"model": "tiny", **content})
     assert response.status_code == 400 and "'video'" in response.text, response.text
+
+
+def test_flags_about_videos(tmp_path, api):
+    server = Server(tmp_path, "--limit-mm-per-prompt", "video=1,image=2", "--video-wrapper", "drop")
+    try:
+        own = Api(server.url)
+        video = frames("red", "blue")
+        assert usage_of(api, LONG, video)["prompt_tokens"] - usage_of(own, LONG, video)["prompt_tokens"] == 2
+        error = error_of(own.post("/v1/chat/completions", body(video, video)), 400)
+        assert "2 videos: at most 1" in error["message"]
+    finally:
+        assert server.stop() == 0
+
+
+@pytest.mark.parametrize("limit", ["video", "video=", "video=-1", "image=1,", "audio=1", "{}", '{"video": 1.5}',
+                                   '{"video": 5000}', "[]"])
+def test_limits_that_make_no_sense(limit):
+    done = subprocess.run([BINARY, "serve", MODEL, "--port", "0", "--limit-mm-per-prompt", limit],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "--limit-mm-per-prompt must be" in done.stderr, done.stderr
 
 
 def test_doctor_says_what_is_built_in():
