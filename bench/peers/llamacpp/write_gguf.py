@@ -1,39 +1,44 @@
 #!/usr/bin/env python3
-"""Writes the text part of a Qwen3.5 checkpoint (dense or mixture of experts) as GGUF, in the weights'
-own dtype, so that llama.cpp serves the same model.
+"""Writes the text part of a Qwen3.5 checkpoint (dense or mixture of experts) as GGUF, in the
+weights' own dtype, so that llama.cpp serves the same model.
 
     bench/peers/llamacpp/write_gguf.py models/tiny /tmp/tiny.gguf
 
-GGUF's conventions for this family: norms that a checkpoint keeps as w are written as 1 + w, A_log as
--exp(A_log), experts' gate and up apart, and the value heads, which a checkpoint groups by key head,
-one of each group after the other.
+GGUF's conventions for this family: norms that a checkpoint keeps as w are written as 1 + w, A_log
+as -exp(A_log), experts' gate and up apart, and the value heads, which a checkpoint groups by key
+head, one of each group after the other.
 """
 
 import argparse
 import json
 import pathlib
-import struct
 
 import gguf
 import numpy
 
-# What one- and two-byte types of safetensors are called in numpy; bfloat16 is widened by hand.
+# What the types of safetensors are called in numpy, which has no bfloat16: those stay bits.
 DTYPES = {"F32": numpy.float32, "F16": numpy.float16, "BF16": numpy.uint16}
 
 
+def widen(array):
+    """float32 of any of these types."""
+    if array.dtype == numpy.uint16:
+        return (array.astype(numpy.uint32) << 16).view(numpy.float32)
+    return array.astype(numpy.float32)
+
+
 def read_tensors(directory):
-    """Yields (name, float32 array, dtype of the file) of every file, without the vision tower."""
+    """Yields (name, array) of every file, without the vision tower: vectors as float32, matrices as
+    they lie in the file, of which nothing is copied."""
     for path in sorted(pathlib.Path(directory).glob("*.safetensors")):
-        data = path.read_bytes()
-        size = struct.unpack("<Q", data[:8])[0]
-        for name, entry in sorted(json.loads(data[8:8 + size]).items()):
+        data = numpy.memmap(path, numpy.uint8, "r")
+        size = int(data[:8].view("<u8")[0])
+        for name, entry in sorted(json.loads(data[8:8 + size].tobytes()).items()):
             if name == "__metadata__" or ".visual." in name or name.startswith("mtp."):
                 continue
             begin, end = (8 + size + offset for offset in entry["data_offsets"])
-            array = numpy.frombuffer(data[begin:end], DTYPES[entry["dtype"]])
-            if entry["dtype"] == "BF16":
-                array = (array.astype(numpy.uint32) << 16).view(numpy.float32)
-            yield name, array.astype(numpy.float32).reshape(entry["shape"]), entry["dtype"]
+            array = data[begin:end].view(DTYPES[entry["dtype"]]).reshape(entry["shape"])
+            yield name, widen(array) if array.ndim < 2 else array
 
 
 class Names:
@@ -144,6 +149,17 @@ def add_tokenizer(writer, directory, vocab_size):
     writer.add_chat_template(template.read_text(encoding="utf-8"))
 
 
+def add_tensor(writer, gguf_name, name, values):
+    # llama.cpp wants vectors and the convolution in float32.
+    if values.ndim < 2 or "conv1d" in name or values.dtype == numpy.float32:
+        writer.add_tensor(gguf_name, numpy.ascontiguousarray(widen(values)))
+        return
+    kind = gguf.GGMLQuantizationType.BF16
+    if values.dtype != numpy.uint16:
+        values = gguf.quants.quantize(widen(values), kind)
+    writer.add_tensor(gguf_name, numpy.ascontiguousarray(values), raw_dtype=kind)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -158,14 +174,9 @@ def main():
     add_parameters(writer, config)
     add_tokenizer(writer, options.checkpoint, config["vocab_size"])
     names = Names(arch, config["num_hidden_layers"])
-    for name, array, dtype in read_tensors(options.checkpoint):
+    for name, array in read_tensors(options.checkpoint):
         for part, values in convert(name, array, config):
-            # llama.cpp wants vectors and the convolution in float32.
-            if values.ndim < 2 or "conv1d" in part or dtype == "F32":
-                writer.add_tensor(names.of(part), numpy.ascontiguousarray(values))
-                continue
-            kind = gguf.GGMLQuantizationType.BF16
-            writer.add_tensor(names.of(part), gguf.quants.quantize(values, kind), raw_dtype=kind)
+            add_tensor(writer, names.of(part), part, values)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
