@@ -18,7 +18,8 @@ class BodyWriter:
 
     def body(self, request):
         """Bytes of the request: streamed, greedy and exactly as long as the scripted reply."""
-        fields = {"model": self._model, "stream": True, "stream_options": {"include_usage": True},
+        fields = {"model": self._model, "stream": True,
+                  "stream_options": {"include_usage": True, "continuous_usage_stats": True},
                   "temperature": 0, "ignore_eos": True, "max_tokens": request.output_tokens,
                   "chat_template_kwargs": {"enable_thinking": request.thinking}}
         tools = self._trace.tools_of(request)

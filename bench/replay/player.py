@@ -13,6 +13,7 @@ class Outcome:
     sent: float = 0.0
     ended: float = 0.0
     times: list = dataclasses.field(default_factory=list)  # of events with text
+    tokens: list = dataclasses.field(default_factory=list)  # drawn by then; [] if nobody says
     after_finish: int = 0  # events with text behind a finish reason
     prompt_tokens: int = 0
     output_tokens: int = 0
@@ -26,11 +27,14 @@ class Outcome:
         return self.times[0] if self.times else 0.0
 
     def waits(self):
-        """(before, after) of events with text that followed each other."""
-        return list(zip(self.times, self.times[1:]))
+        """(before, after, tokens) of events with text that followed each other: tokens without text,
+        such as parts of a character, make the next event carry more than one."""
+        drawn = self.tokens if len(self.tokens) == len(self.times) else range(len(self.times))
+        steps = [max(1, b - a) for a, b in zip(drawn, drawn[1:])]
+        return list(zip(self.times, self.times[1:], steps))
 
     def gaps(self):
-        return [after - before for before, after in self.waits()]
+        return [after - before for before, after, _ in self.waits()]
 
     def later(self, seconds):
         """The same in a run that began so much earlier."""
@@ -63,6 +67,8 @@ def _read_event(now, event, outcome):
             if outcome.finish:
                 outcome.after_finish += 1
             outcome.times.append(now)
+            if event.get("usage"):
+                outcome.tokens.append(event["usage"]["completion_tokens"])
         outcome.finish = choice.get("finish_reason") or outcome.finish
 
 

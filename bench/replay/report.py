@@ -41,18 +41,18 @@ def _rates(good, seconds):
 
 def _beside_long(trace, good):
     """Of a trace with a long prompt: the streams' waits that fell, at least in part, between its
-    sending and its first token, how long that took, and the waits before it."""
+    sending and its first token, by the tokens that came; how long that took; the waits before."""
     long = [r.id for r in trace.requests if r.kind == "long" and r.id in good]
     if not long or len(good) == 1:
         return {}
     begin, end = good[long[0]].sent, good[long[0]].first
     waits = [wait for i, o in good.items() if i not in long for wait in o.waits()]
-    beside = [b - a for a, b in waits if b > begin and a < end]
+    beside = [(b - a) / tokens for a, b, tokens in waits if b > begin and a < end]
     if not beside:
         return {"beside_long_gaps": 0}
     return {"beside_long_ms": {**_spread(beside, 1e3), "max": round(max(beside) * 1e3, 3)},
             "beside_long_gaps": len(beside), "long_seconds": round(end - begin, 3),
-            "before_long_ms": _spread([b - a for a, b in waits if b <= begin], 1e3)}
+            "before_long_ms": _spread([(b - a) / n for a, b, n in waits if b <= begin], 1e3)}
 
 
 def summarise(trace, outcomes, seconds, prompts):
@@ -107,7 +107,7 @@ def as_text(result):
         lines.append(
             f"beside the long prompt, whose first token took {result['long_seconds']:.1f} s: "
             f"p50 {beside['p50']:.1f}, p90 {beside['p90']:.1f}, p99 {beside['p99']:.1f}, max "
-            f"{beside['max']:.1f} ms between events ({result['beside_long_gaps']} of them); before "
+            f"{beside['max']:.1f} ms a token ({result['beside_long_gaps']} waits); before "
             f"it p50 {before['p50']:.1f}, p99 {before['p99']:.1f} ms")
     lines.append(f"tokens an event: {result['tokens_per_event']}; prompts whose length differs "
                  f"from the oracle's tokens: {result['prompt_length_off']}")

@@ -154,12 +154,13 @@ def test_parts_are_whole_sessions():
 def test_waits_beside_a_long_prompt():
     trace = long_prefill.make_trace(streams=1, stream_tokens=6, prompt_tokens=100)
     stream, long = (r.id for r in trace.requests)
-    outcomes = {stream: Outcome(sent=0.0, ended=30.0, times=[1.0, 2.0, 4.0, 24.0, 25.0, 30.0]),
+    outcomes = {stream: Outcome(sent=0.0, ended=30.0, times=[1.0, 2.0, 4.0, 24.0, 25.0, 30.0],
+                                tokens=[1, 2, 3, 5, 6, 7]),
                 long: Outcome(sent=5.0, ended=26.0, times=[25.5, 26.0])}
     prompts = {i: numpy.arange(10, dtype=numpy.int32) for i in outcomes}
     result = report.summarise(trace, outcomes, 30.0, prompts)
     assert result["long_seconds"] == 20.5
     assert result["beside_long_gaps"] == 3  # the stall over its sending, one inside, one over its end
-    assert result["beside_long_ms"]["max"] == 20_000
+    assert result["beside_long_ms"]["max"] == 10_000  # two tokens in 20 s
     assert result["before_long_ms"]["p99"] == 2000
     assert "first token took 20.5 s" in report.as_text(result)
