@@ -189,13 +189,14 @@ TaskShape choose_task_shape(int64_t threads, int64_t panels, const MatrixKernels
 
 void multiply(CpuContext& context, const MultiplyArgs& args, TileSink sink) {
   const PanelMatrix& matrix = *args.matrix;
-  const MatrixKernels& kernels = matrix_kernels(context, matrix.dtype);
+  const MatrixKernels& all_kernels = matrix_kernels(context, matrix.dtype);
   context.require_shared_scratch(
       static_cast<size_t>(packed_bytes(std::min(args.M, kRowBlock), matrix.K)));
   auto* packed_data = context.shared_scratch<std::byte>();
   const int64_t element = dtype_size(context.compute_dtype);
   for (int64_t first = 0; first < args.M; first += kRowBlock) {
     const int64_t count = std::min(kRowBlock, args.M - first);
+    const MatrixKernels& kernels = kernels_for_rows(all_kernels, count);
     const auto* x = static_cast<const std::byte*>(args.x) + first * args.x_stride * element;
     const PackedRows packed = packed_layout(context, kernels, count, matrix.K, packed_data);
     const TaskShape shape = choose_task_shape(context.threads, matrix.panels, kernels, packed);

@@ -152,9 +152,14 @@ class MoeBlock {
     return std::clamp<int64_t>(ceil_div(8 * int64_t{context_.threads}, ws_.num_works), 1, panels);
   }
 
+  static const MatrixKernels& for_work(const MatrixKernels& kernels, const Work& work) {
+    return kernels_for_rows(kernels, work.end - work.begin);
+  }
+
   PackedRows rows_of(const MatrixKernels& kernels, const Work& work, int64_t K,
                      std::byte* base) const {
-    PackedRows rows = packed_layout(context_, kernels, work.end - work.begin, K, nullptr);
+    PackedRows rows =
+        packed_layout(context_, for_work(kernels, work), work.end - work.begin, K, nullptr);
     rows.data = base + work.begin * rows.row_bytes;
     return rows;
   }
@@ -172,8 +177,8 @@ class MoeBlock {
         std::memcpy(gathered + (r - range.begin) * H * element,
                     x + token * args_.x_stride * element, static_cast<size_t>(H * element));
       }
-      gate_up_.pack(gathered, H, range.end - range.begin, H,
-                    rows.data + range.begin * rows.row_bytes);
+      for_work(gate_up_, work)
+          .pack(gathered, H, range.end - range.begin, H, rows.data + range.begin * rows.row_bytes);
     }
   }
 
@@ -189,8 +194,9 @@ class MoeBlock {
     const PackedRows rows = rows_of(down_, work, weight_.I, ws_.act);
     for (int64_t t = 0; t < rows.tiles; ++t) {
       const IndexRange range = rows.tile(t);
-      down_.pack(inner_row(work.begin + range.begin), weight_.I, range.end - range.begin, weight_.I,
-                 rows.data + range.begin * rows.row_bytes);
+      for_work(down_, work)
+          .pack(inner_row(work.begin + range.begin), weight_.I, range.end - range.begin, weight_.I,
+                rows.data + range.begin * rows.row_bytes);
     }
   }
 
@@ -234,8 +240,8 @@ class MoeBlock {
     const CpuKernels& kernels = *context_.kernels;
     const PackedRows x = rows_of(gate_up_, work, weight_.H, ws_.x);
     const int64_t first_panel = work.expert * weight_.gate_up_panels();
-    multiply_task(task_of(gate_up_, x, weight_.gate_up, first_panel, panels), scratch,
-                  [&](float* c, int64_t row, int64_t rows, int64_t panel) {
+    multiply_task(task_of(for_work(gate_up_, work), x, weight_.gate_up, first_panel, panels),
+                  scratch, [&](float* c, int64_t row, int64_t rows, int64_t panel) {
                     kernels.silu_mul(c, rows);
                     const int64_t column = (panel - first_panel) * kHalfPanel;
                     store_inner(c, work, row, rows, column,
@@ -246,7 +252,7 @@ class MoeBlock {
   void multiply_down(const Work& work, IndexRange panels, float* scratch) const {
     const PackedRows act = rows_of(down_, work, weight_.I, ws_.act);
     const int64_t first_panel = work.expert * weight_.down_panels();
-    multiply_task(task_of(down_, act, weight_.down, first_panel, panels), scratch,
+    multiply_task(task_of(for_work(down_, work), act, weight_.down, first_panel, panels), scratch,
                   [&](float* c, int64_t row, int64_t rows, int64_t panel) {
                     const int64_t column = (panel - first_panel) * kPanelColumns;
                     context_.kernels->store_f32(

@@ -29,6 +29,11 @@ struct PanelMatrix {
   const std::byte* panel(int64_t index) const { return data.data() + index * panel_bytes; }
 };
 
+// What of `kernels` serves a number of rows that are multiplied together.
+inline const MatrixKernels& kernels_for_rows(const MatrixKernels& kernels, int64_t rows) {
+  return rows <= kernels.few_rows ? *kernels.few : kernels;
+}
+
 // The row of a checkpoint tensor that becomes a column; no view: a column of zeros.
 struct SourceRow {
   const TensorView* view = nullptr;

@@ -62,6 +62,9 @@ struct MatrixKernels {
   int64_t group = 0;               // of integer panels; else 0
   int64_t packed_group_bytes = 0;  // beside the elements, for each row and group
   int64_t packed_k = 2;            // K is packed to a multiple of it
+  // Kernels with the same bits that serve up to `few_rows` rows better.
+  const MatrixKernels* few = nullptr;
+  int64_t few_rows = 0;
   // Only where many rows are worth more than `multiply` for each tile and panel.
   void (*multiply_block)(const GemmBlock& block) = nullptr;
   // Rows and panels of a task, whose sums (192 KiB) stay in L2 together, and K of a pass: 256 are
