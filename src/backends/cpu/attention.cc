@@ -19,6 +19,8 @@ namespace {
 // Query vectors (rows x query heads of one kv head) of a row task: enough to use a split many times
 // while it is in L2, few enough that a chunk of 512 rows gives every thread some tasks.
 constexpr int64_t kRowTaskVectors = 64;
+// On tiles a reading of the split is dearer beside the products.
+constexpr int64_t kTileTaskVectors = 128;
 
 // Partial results of split tasks; a step that needs more is done in several waves.
 constexpr size_t kPartialBytes = size_t{16} << 20;
@@ -34,10 +36,11 @@ class Attention {
         group_(on_tiles_ ? kAttentionTileGroup : kAttentionGroup),
         x_bytes_(dtype_size(context.compute_dtype)),
         queries_per_kv_(args.num_heads / args.num_kv_heads),
-        rows_per_task_(std::max<int64_t>(1, kRowTaskVectors / queries_per_kv_)) {}
+        rows_per_task_(std::max<int64_t>(
+            1, (on_tiles_ ? kTileTaskVectors : kRowTaskVectors) / queries_per_kv_)) {}
 
   static size_t thread_scratch_bytes(const AttentionArgs& args) {
-    const int64_t vectors = std::max<int64_t>(kRowTaskVectors, args.num_heads / args.num_kv_heads);
+    const int64_t vectors = std::max<int64_t>(kTileTaskVectors, args.num_heads / args.num_kv_heads);
     const int64_t floats = 2 * vectors * args.head_dim +            // queries, outputs
                            kAttentionTileGroup * args.head_dim +    // a split's outputs
                            kAttentionTileGroup * kAttentionSplit +  // scores
