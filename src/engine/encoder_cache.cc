@@ -73,7 +73,10 @@ std::optional<std::vector<EncodedPin>> EncoderCache::pin(
     }
     const Key key = key_of(*item);
     std::shared_ptr<EncodedItem>& entry = items_[key];
-    if (entry == nullptr) {
+    ++num_queries_;
+    if (entry != nullptr) {
+      ++num_hits_;
+    } else {
       entry = std::make_shared<EncodedItem>();
       entry->item = item;
       for (int64_t i = 0; i < pages_of(*item); ++i) {

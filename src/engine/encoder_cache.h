@@ -48,6 +48,8 @@ class EncoderCache {
   int64_t num_free_pages() const { return static_cast<int64_t>(free_pages_.size()); }
   int64_t num_items() const { return static_cast<int64_t>(items_.size()); }
   int64_t num_encoded() const { return num_encoded_; }  // so far
+  int64_t num_queries() const { return num_queries_; }  // items that were pinned so far
+  int64_t num_hits() const { return num_hits_; }        // of them, those that were there
 
  private:
   struct Key {
@@ -73,6 +75,8 @@ class EncoderCache {
   std::vector<int32_t> free_pages_;
   uint64_t clock_ = 0;
   int64_t num_encoded_ = 0;
+  int64_t num_queries_ = 0;
+  int64_t num_hits_ = 0;
 };
 
 }  // namespace deltaserve

@@ -82,6 +82,9 @@ struct EngineStats {
   int64_t swapped_snapshots = 0;   // snapshots there
   int64_t swapped_in_blocks = 0;   // brought back so far
   int64_t swapped_out_blocks = 0;  // copied to the host so far
+  int64_t encoder_queries = 0;     // images and videos that prompts needed, beyond cached prefixes
+  int64_t encoder_hits = 0;        // of them, encoded for an earlier request or being so
+  int64_t encoded_items = 0;       // encoded so far
 };
 
 // Called on the engine thread after each step with everything the step produced; must not block.

@@ -13,6 +13,9 @@ EngineStats EngineCore::stats() const {
   }
   stats.prefix_query_tokens = cache_.counters().query_tokens;
   stats.prefix_hit_tokens = cache_.counters().hit_tokens;
+  stats.encoder_queries = encoded_.num_queries();
+  stats.encoder_hits = encoded_.num_hits();
+  stats.encoded_items = encoded_.num_encoded();
   if (cache_.index() == nullptr) return stats;
   const PrefixIndexStats index = cache_.index()->stats();
   stats.num_snapshots = index.num_snapshots;

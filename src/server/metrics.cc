@@ -139,6 +139,13 @@ void Metrics::append_engine(const ServingContext& context, const std::string& la
          "KV blocks copied to host memory.", count(stats.swapped_out_blocks));
   single("deltaserve:prefix_cache_swapped_in_blocks_total", "counter",
          "KV blocks brought back from host memory.", count(stats.swapped_in_blocks));
+  single("vllm:mm_cache_queries_total", "counter",
+         "Images and videos that prompts needed, beyond cached prefixes.",
+         count(stats.encoder_queries));
+  single("vllm:mm_cache_hits_total", "counter", "Of those, encoded before or being so.",
+         count(stats.encoder_hits));
+  single("deltaserve:encoded_media_total", "counter",
+         "Images and videos that the vision tower encoded.", count(stats.encoded_items));
   single("deltaserve:recomputed_tokens_total", "counter",
          "Tokens computed again after a preemption.", count(stats.recomputed_tokens));
   single("deltaserve:engine_steps_total", "counter", "Forward steps of the engine.",

@@ -15,7 +15,7 @@ from PIL import Image
 
 CLIPS = ROOT / "tests/data/media"
 HAS_VIDEO = os.environ.get("DELTASERVE_HAS_VIDEO", "1") == "1"
-LONG = {"type": "text", "text": "The tide came in and went out again. " * 40 + "What is shown?"}
+LONG = {"type": "text", "text": "A kettle began to sing next door. " * 45 + "What is shown?"}
 TOKENS_A_PATCH = 6  # 96 x 64 pixels in squares of 32
 
 
@@ -56,12 +56,17 @@ def expect_refusal(api, part, reason):
 
 
 def check_cache(api, video, other):
-    """A prompt that comes again is found; one that differs in the video alone is not."""
+    """A prompt that comes again is found; one that differs in the video alone is not. What is seen anew in
+    another prompt is not encoded again."""
     text = {"type": "text", "text": "Look again. " + LONG["text"]}
     first = usage_of(api, video, text)
     assert first["prompt_tokens_details"]["cached_tokens"] == 0
     again = usage_of(api, video, text)
     assert again["prompt_tokens_details"]["cached_tokens"] == (first["prompt_tokens"] - 1) // 64 * 64
+    before = [api.metric("deltaserve:encoded_media_total"), api.metric("vllm:mm_cache_hits_total")]
+    usage_of(api, {"type": "text", "text": "Elsewhere. " * 40}, video, text)
+    after = [api.metric("deltaserve:encoded_media_total"), api.metric("vllm:mm_cache_hits_total")]
+    assert after == [before[0], before[1] + 1]
     different = usage_of(api, other, text)
     assert different["prompt_tokens"] == first["prompt_tokens"]
     assert different["prompt_tokens_details"]["cached_tokens"] == 0

@@ -88,6 +88,20 @@ TEST(Picture, IsPartOfThePrefixTheCacheKnows) {
   EXPECT_LE(apart.num_cached_tokens, 64);
 }
 
+// Counted are pictures that a prompt needs: not those of a prefix that is in the cache.
+TEST(Picture, StatsTellWhatWasEncodedAndFound) {
+  FakeEngine engine(picture_limits());
+  const auto picture = make_picture(5, 4, 4);
+  run_one(engine, 1, make_picture_request({{10, picture}, {9}}, 2, 1));
+  run_one(engine, 2, make_picture_request({{12, picture}, {9}}, 2, 2));
+  run_one(engine, 3, make_picture_request({{10, make_picture(6, 4, 4)}, {5, picture}, {9}}, 2, 3));
+  run_one(engine, 4, make_picture_request({{80}}, 2, 4));
+  const EngineStats stats = engine.core.stats();
+  EXPECT_EQ(stats.encoder_queries, 4);
+  EXPECT_EQ(stats.encoder_hits, 2);
+  EXPECT_EQ(stats.encoded_items, 2);
+}
+
 TEST(Picture, EncodingLetsDecodesGoOn) {
   FakeEngine engine(picture_limits());
   engine.core.add(1, make_picture_request({{10}}, 60));
