@@ -67,11 +67,11 @@ void check_linear(CudaContext& context, const Form& form, int64_t N, int64_t K) 
       const std::string what = std::string(form.name) + " linear " + std::to_string(N) + " x " +
                                std::to_string(K) + " M " + std::to_string(M) +
                                (out_float ? " float" : "");
-      error.report(what, out_float ? 1e-6 : 3e-3);
+      error.report(what, out_float ? form.sum_error : 3e-3);
       if (out_float) {
         const std::vector<float> row(actual.begin(), actual.begin() + static_cast<ptrdiff_t>(N));
-        if (M > 1) {
-          report_same_bits(what + ", row 0 as alone", row, first_row);
+        if (!first_row.empty()) {
+          report_same_bits(what + ", row 0 as in fewer", row, first_row);
         }
         first_row = row;
       }

@@ -29,7 +29,6 @@ __device__ __forceinline__ float row_scale(float sum, float* partial, const Norm
 template <typename X, int Vectors>
 __global__ void __launch_bounds__(kThreads) norm_in_registers(NormRows rows, X* out) {
   __shared__ float partial[kWarp];
-  let_next_start();
   const int64_t row = blockIdx.x * rows.H;
   float values[Vectors][kVector] = {};
   float added[Vectors][kVector] = {};
@@ -82,7 +81,6 @@ __global__ void __launch_bounds__(kThreads) norm_in_registers(NormRows rows, X* 
 template <typename X>
 __global__ void __launch_bounds__(kThreads) norm_in_two_passes(NormRows rows, X* out) {
   __shared__ float partial[kWarp];
-  let_next_start();
   wait_for_previous();
   float* residual = rows.residual + blockIdx.x * rows.H;
   float sum = 0.0F;

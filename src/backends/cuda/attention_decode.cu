@@ -350,7 +350,6 @@ template <int kTiles>
 __global__ void __launch_bounds__(kThreads) attention_decode_kernel(DecodeParams params) {
   extern __shared__ __align__(1024) std::byte memory[];
   if constexpr (kHopperCode) {
-    let_next_start();
     attend_items<kTiles>(*reinterpret_cast<DecodeShared<kTiles>*>(memory), params);
   }
 }

@@ -148,7 +148,6 @@ struct Channels {
 // grid (C / (kThreads * N) up, tiles of rows)
 template <typename X, int N>
 __global__ void __launch_bounds__(kThreads) causal_conv1d(const Conv<X> conv) {
-  let_next_start();
   const int32_t tile = static_cast<int32_t>(blockIdx.y) * conv.tile_rows;
   const int32_t tile_end = min(tile + conv.tile_rows, conv.num_tokens);
   int s = sequence_of(conv.cu_seqlens, conv.num_seqs, tile);

@@ -123,7 +123,6 @@ template <typename X, int Rows, int N, int Dk>
 __global__ void __launch_bounds__(kWarps* kWarp)
     delta_rule_tokens(const TokenRule rule, const X* __restrict__ qkv, const X* __restrict__ a,
                       const X* __restrict__ b, X* __restrict__ out) {
-  let_next_start();
   const int dk = Dk > 0 ? Dk : rule.dk;
   const int dv = Dk > 0 ? Dk : rule.dv;
   const int parts = (dv + kWarps * Rows - 1) / (kWarps * Rows);

@@ -14,7 +14,6 @@ constexpr int kVector = 8;  // H is a multiple of it: checked when the table was
 template <typename X>
 __global__ void __launch_bounds__(kThreads)
     embed_rows(float* out, const X* table, const int32_t* ids, int64_t H) {
-  let_next_start();
   const int64_t t = blockIdx.x;
   const X* from = table + ids[t] * H;
   for (int64_t i = int64_t{threadIdx.x} * kVector; i < H; i += kThreads * kVector) {

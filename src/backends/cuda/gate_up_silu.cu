@@ -4,6 +4,7 @@
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/row_product.h"
 #include "backends/cuda/sliced_product.h"
 #include "backends/cuda/wide_product.h"
 
@@ -55,7 +56,9 @@ __global__ void __launch_bounds__(kThreads)
 void launch_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args) {
   const auto& weight = static_cast<const CudaGateUp&>(*args.weight);
   const int64_t N = cuda::ceil_div(weight.I, kGateUpGroup) * 2 * kGateUpGroup;
-  if (serves_streamed(context, args.M, N, weight.K, args.x, args.x_stride)) {
+  if (serves_row(context, args.M, weight.K)) {
+    launch_row_gate_up_silu(context, args);
+  } else if (serves_streamed(context, args.M, N, weight.K, args.x, args.x_stride)) {
     launch_streamed_gate_up_silu(context, args);
   } else if (context.compute_dtype == DType::kBF16 && serves_skinny(args.M, N, weight.K)) {
     launch_skinny_gate_up_silu(context, args);

@@ -49,7 +49,6 @@ __device__ __forceinline__ void load_lane(const T* head, int lane, int head_dim,
 
 template <typename X, int N>
 __global__ void __launch_bounds__(kWarps* kWarp) gated_rms_norm(const Norm<X> norm) {
-  let_next_start();
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int64_t warp = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
   const int64_t first = warp * kHeads;

@@ -2,11 +2,16 @@
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/lt_matmul.h"
+#include "backends/cuda/row_product.h"
 
 namespace deltaserve {
 
 void launch_linear(CudaContext& context, const LinearArgs& args) {
   const auto& weight = static_cast<const CudaLinear&>(*args.weight);
+  if (serves_row(context, args.M, weight.K)) {
+    launch_row_linear(context, args);
+    return;
+  }
   if (serves_streamed(context, args.M, weight.N, weight.K, args.x, args.x_stride)) {
     launch_streamed_linear(context, args);
     return;

@@ -15,7 +15,6 @@ constexpr int kThreads = 512;
 constexpr int kUnroll = 4;  // 16-byte loads in flight a thread: what the copy's bandwidth needs
 
 __global__ void __launch_bounds__(kThreads) copy_vectors(uint4* to, const uint4* from, size_t n) {
-  let_next_start();
   wait_for_previous();
   const size_t step = static_cast<size_t>(gridDim.x) * kThreads * kUnroll;
   for (size_t first = static_cast<size_t>(blockIdx.x) * kThreads * kUnroll + threadIdx.x; first < n;
@@ -37,7 +36,6 @@ __global__ void __launch_bounds__(kThreads) copy_vectors(uint4* to, const uint4*
 }
 
 __global__ void copy_bytes(std::byte* to, const std::byte* from, size_t n) {
-  let_next_start();
   wait_for_previous();
   const size_t step = static_cast<size_t>(gridDim.x) * blockDim.x;
   for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step) {

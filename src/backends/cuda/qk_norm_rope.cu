@@ -63,7 +63,6 @@ __global__ void __launch_bounds__(kHeadsPerBlock* kWarp)
   __shared__ float cosine[kMaxHeadDim / 2];
   __shared__ float sine[kMaxHeadDim / 2];
   __shared__ float rows[kHeadsPerBlock][kMaxHeadDim];
-  let_next_start();
   const int64_t t = blockIdx.x;
   const int half = args.rotary_dim / 2;
   for (int j = static_cast<int>(threadIdx.x); j < half; j += static_cast<int>(blockDim.x)) {

@@ -148,6 +148,8 @@ void launch_product(CudaContext& context, const Product& product) {
 
 constexpr int32_t kStreamedArch = 90;
 constexpr int64_t kFewestRows = 4096;  // of W: fewer are cut too finely
+// Up to so many rows of x the kernels of skinny.cu read W faster.
+constexpr int64_t kMostSkinny = 8;
 
 }  // namespace
 }  // namespace cuda
@@ -155,8 +157,8 @@ constexpr int64_t kFewestRows = 4096;  // of W: fewer are cut too finely
 bool serves_streamed(const CudaContext& context, int64_t M, int64_t N, int64_t K, const void* x,
                      int64_t x_stride) {
   return context.device.arch == cuda::kStreamedArch && context.compute_dtype == DType::kBF16 &&
-         M <= kMaxStreamedRows && N >= cuda::kFewestRows && K % cuda::kStreamK == 0 &&
-         x_stride % 8 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0;
+         M > cuda::kMostSkinny && M <= kMaxStreamedRows && N >= cuda::kFewestRows &&
+         K % cuda::kStreamK == 0 && x_stride % 8 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0;
 }
 
 void launch_streamed_linear(CudaContext& context, const LinearArgs& args) {

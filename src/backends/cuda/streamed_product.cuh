@@ -21,14 +21,10 @@ inline constexpr int kStreamThreads = kStreamConsumers + kWarp;
 inline constexpr int kStreamTileBytes = kStreamRows * kStreamK * 2;
 inline constexpr int kMostStreamTokens = static_cast<int>(kMaxStreamedRows);
 
-// Tiles of the ring: two thread blocks fit a multiprocessor, so that the next product can fill its
-// ring while this one ends.
+// Tiles of the ring: two thread blocks fit a multiprocessor, so that the next product, which may
+// start as soon as this one has filled its ring, can fill its own while this one runs.
 template <int kTokens>
 inline constexpr int kStreamStages = kTokens == 32 ? 5 : 6;
-// Tiles beyond the ring that are brought to the second level cache while the kernel before this one
-// runs: with the ring 5 us of reading, as long as what lies between two products.
-inline constexpr int kStreamPrefetched = 6;
-
 template <int kTokens>
 struct StreamShared {
   std::byte weight[kStreamStages<kTokens>][kStreamTileBytes];
@@ -83,9 +79,7 @@ __device__ void stream_units(StreamShared<kTokens>& shared, const CUtensorMap& w
   for (int i = 0; i < first; ++i) {
     load_weight(i, i);
   }
-  for (int i = first; i < min(count, first + kStreamPrefetched); ++i) {
-    tensor_prefetch(weight, column(i), row(i));
-  }
+  let_next_start();
   wait_for_previous();
   for (int i = 0; i < first; ++i) {
     load_x(i, i);
@@ -99,7 +93,6 @@ __device__ void stream_units(StreamShared<kTokens>& shared, const CUtensorMap& w
     stage = stage + 1 == kRing ? 0 : stage + 1;
     parity ^= stage == 0 ? 1U : 0U;
   }
-  let_next_start();
 }
 
 // A thread's place in the ring while it multiplies.

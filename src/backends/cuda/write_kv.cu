@@ -13,7 +13,6 @@ constexpr int kThreads = 256;
 
 template <typename X, bool kSwizzled>
 __global__ void __launch_bounds__(kThreads) write_kv_kernel(WriteKvArgs args, BatchView batch) {
-  let_next_start();
   const int64_t pieces = args.head_dim / kKvPiece;
   const int64_t index = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   const int64_t row = index / pieces;  // (token, head, k or v)
