@@ -88,8 +88,8 @@ struct BlockTokens {
   // The residual after the block of some rows, the others as they were.
   std::vector<float> run(CudaContext& context, const BlockWeights& block, int64_t first,
                          int64_t rows) const {
-    check_cuda(cudaMemcpy(residual.data(), values.data(), values.size() * sizeof(float),
-                          cudaMemcpyHostToDevice));
+    check_cuda(cudaMemcpyAsync(residual.data(), values.data(), values.size() * sizeof(float),
+                               cudaMemcpyHostToDevice, context.stream));
     report_condition("  served", launch_moe_block(context, args(block, first, rows)));
     check_cuda(cudaStreamSynchronize(context.stream));
     return to_host(DType::kF32, residual.data(), values.size());

@@ -31,6 +31,9 @@ std::vector<KernelInfo> cuda_kernel_table(const CudaContext& context) {
       {"gated_rms_norm", rows},
       {"write_kv", rows},
       {"moe_topk", "float32 softmax"},
+      {"moe_block",
+       bf16 ? "up to 4 tokens three launches, up to 128 six; else the ops, padded router"
+            : "the ops"},
       {"linear_bias", matrix + ", then bias and activation in float32"},
       {"add_layer_norm", rows},
       {"add_positions", "float32"},

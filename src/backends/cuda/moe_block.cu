@@ -53,17 +53,19 @@ MoeArgs moe_args(const MoeBlockArgs& args) {
           .out = args.residual};
 }
 
-void launch_topk_sort(CudaContext& context, const MoeBlockArgs& args, const MoeBuffers& buffers) {
-  launch_moe_topk_sort(context,
-                       {.T = args.T,
-                        .E = static_cast<int32_t>(args.experts->E),
-                        .K = args.K,
-                        .logits = args.logits,
-                        .logits_stride = args.logits_stride,
-                        .renormalize = args.renormalize,
-                        .expert_ids = args.expert_ids,
-                        .weights = args.weights},
-                       moe_sort_arrays(buffers.sort, args.T, args.K, args.experts->E));
+MoeTopkArgs topk_args(const MoeBlockArgs& args) {
+  return {.T = args.T,
+          .E = static_cast<int32_t>(args.experts->E),
+          .K = args.K,
+          .logits = args.logits,
+          .logits_stride = args.logits_stride,
+          .renormalize = args.renormalize,
+          .expert_ids = args.expert_ids,
+          .weights = args.weights};
+}
+
+MoeSort sort_arrays(const MoeBlockArgs& args, const MoeBuffers& buffers) {
+  return moe_sort_arrays(buffers.sort, args.T, args.K, args.experts->E);
 }
 
 void launch_gate_up(CudaContext& context, const MoeBlockArgs& args) {
@@ -91,7 +93,7 @@ void launch_decode_block(CudaContext& context, const MoeBlockArgs& args,
     launch_gate_up(context, args);
     launch_shared_down(context, args);
   }
-  launch_topk_sort(context, args, buffers);
+  launch_moe_topk_sort(context, topk_args(args), sort_arrays(args, buffers));
   launch_moe_decode(context, moe_args(args), buffers, shared);
 }
 
@@ -127,10 +129,11 @@ bool launch_moe_block(CudaContext& context, const MoeBlockArgs& args) {
     cuda::launch_decode_block(context, args, buffers);
   } else {
     cuda::launch_router(context, args);
-    cuda::launch_topk_sort(context, args, buffers);
+    launch_moe_topk(context, cuda::topk_args(args));
     cuda::launch_gate_up(context, args);
     cuda::launch_shared_down(context, args);
-    cuda::launch_moe_grouped(context, cuda::moe_args(args), buffers);
+    launch_moe_sort(context, cuda::moe_args(args), cuda::sort_arrays(args, buffers));
+    launch_moe_grouped(context, cuda::moe_args(args), buffers);
   }
   cuda::launch_moe_combine(context, cuda::moe_args(args), buffers, true);
   return true;

@@ -1,5 +1,7 @@
-// The choice of a token's experts by a warp: softmax in float32, then K rounds of a warp-wide
-// maximum. Lane l holds experts l, l + 32, ...; equal values, and NaN, go to the lower id first.
+// The choice of a token's experts by a warp: K rounds of a warp-wide maximum of the router's
+// results, whose order is that of their softmax. Lane l holds experts l, l + 32, ...; equal values
+// go to the lower id first, and all do where the softmax has no numbers (NaN or an infinite
+// maximum).
 #pragma once
 
 #include <cstdint>
@@ -13,61 +15,45 @@ namespace deltaserve::cuda {
 inline constexpr int kFewSlots = 8;
 inline constexpr int kMostSlots = 32;  // kMoeMostExperts
 
-template <int kSlots>
-__device__ __forceinline__ void softmax_slots(const float* logits, int32_t E, float (&p)[kSlots]) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  float largest = -INFINITY;
-#pragma unroll
-  for (int i = 0; i < kSlots; ++i) {
-    const int e = lane + kWarp * i;
-    p[i] = e < E ? logits[e] : -INFINITY;
-    largest = fmaxf(largest, p[i]);
-  }
-  largest = warp_max(largest);
-  float sum = 0.0F;
-#pragma unroll
-  for (int i = 0; i < kSlots; ++i) {
-    p[i] = lane + kWarp * i < E ? expf(p[i] - largest) : 0.0F;
-    sum += p[i];
-  }
-  sum = warp_sum(sum);
-#pragma unroll
-  for (int i = 0; i < kSlots; ++i) {
-    p[i] /= sum;
-  }
+// Unsigned integers in the order of the numbers; zero is below all of them.
+__device__ __forceinline__ uint32_t order_key(float x) {
+  const uint32_t bits = __float_as_uint(x + 0.0F);  // one zero
+  return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
 }
 
-// Bit i of the result: expert lane + 32 i is chosen. The bits of what softmax makes, numbers >= 0
-// or NaN, are in the order of the numbers; one more of them leaves zero for what does not count.
 template <int kSlots>
-__device__ __forceinline__ uint32_t largest_slots(const float (&p)[kSlots], int32_t E, int32_t K) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  uint32_t keys[kSlots];
+__device__ __forceinline__ uint32_t largest_key(const uint32_t (&keys)[kSlots]) {
+  uint32_t best = keys[0];
 #pragma unroll
-  for (int i = 0; i < kSlots; ++i) {
-    keys[i] = lane + kWarp * i < E ? __float_as_uint(p[i]) + 1U : 0U;
+  for (int i = 1; i < kSlots; ++i) {
+    best = max(best, keys[i]);
   }
+  return best;
+}
+
+// Bit i of the result: expert lane + 32 i is among the K largest. Keys of those become zero.
+template <int kSlots>
+__device__ __forceinline__ uint32_t choose_slots(uint32_t (&keys)[kSlots], int32_t K) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
   uint32_t chosen = 0;
   for (int round = 0; round < K; ++round) {
-    uint32_t best = keys[0];
-#pragma unroll
-    for (int i = 1; i < kSlots; ++i) {
-      best = max(best, keys[i]);
-    }
-    best = __reduce_max_sync(kAllLanes, best);
-    uint32_t id = kSlots * kWarp;
+    const uint32_t own = largest_key(keys);
+    const uint32_t best = __reduce_max_sync(kAllLanes, own);
+    int slot = kSlots;
 #pragma unroll
     for (int i = kSlots - 1; i >= 0; --i) {
-      id = keys[i] == best ? static_cast<uint32_t>(lane + kWarp * i) : id;
+      slot = keys[i] == best ? i : slot;
     }
-    id = __reduce_min_sync(kAllLanes, id);
+    bool mine = own == best;
+    if (__popc(__ballot_sync(kAllLanes, mine)) > 1) {
+      const auto id = static_cast<uint32_t>(slot * kWarp + lane);
+      mine = __reduce_min_sync(kAllLanes, id) == id;
+    }
 #pragma unroll
     for (int i = 0; i < kSlots; ++i) {
-      if (id == static_cast<uint32_t>(lane + kWarp * i)) {
-        keys[i] = 0;
-        chosen |= 1U << i;
-      }
+      keys[i] = mine && slot == i ? 0U : keys[i];
     }
+    chosen |= mine ? 1U << slot : 0U;
   }
   return chosen;
 }
@@ -77,13 +63,32 @@ template <int kSlots>
 __device__ __forceinline__ void choose_experts(const float* logits, int32_t E, int32_t K,
                                                bool renormalize, int32_t* ids, float* weights) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  float p[kSlots];
-  softmax_slots(logits, E, p);
-  const uint32_t chosen = largest_slots(p, E, K);
+  float x[kSlots];
+  float largest = -INFINITY;
+  bool is_nan = false;
+#pragma unroll
+  for (int i = 0; i < kSlots; ++i) {
+    const int e = lane + kWarp * i;
+    x[i] = e < E ? logits[e] : -INFINITY;
+    is_nan = is_nan || isnan(x[i]);
+    largest = fmaxf(largest, x[i]);
+  }
+  largest = warp_max(largest);
+  const bool has_numbers = !__any_sync(kAllLanes, is_nan) && isfinite(largest);
+  uint32_t keys[kSlots];
+#pragma unroll
+  for (int i = 0; i < kSlots; ++i) {
+    keys[i] = lane + kWarp * i >= E ? 0U : has_numbers ? order_key(x[i]) : 1U;
+  }
+  const uint32_t chosen = choose_slots(keys, K);
   float sum = 0.0F;
 #pragma unroll
   for (int i = 0; i < kSlots; ++i) {
-    sum += (chosen >> i & 1U) != 0 ? p[i] : 0.0F;
+    const bool counts = renormalize ? (chosen >> i & 1U) != 0 : lane + kWarp * i < E;
+    if (counts) {
+      x[i] = has_numbers ? expf(x[i] - largest) : NAN;
+      sum += x[i];
+    }
   }
   sum = warp_sum(sum);
   int at = 0;
@@ -94,7 +99,7 @@ __device__ __forceinline__ void choose_experts(const float* logits, int32_t E, i
     if (mine) {
       const int place = at + __popc(marks & ((1U << lane) - 1U));
       ids[place] = lane + kWarp * i;
-      weights[place] = renormalize ? p[i] / sum : p[i];
+      weights[place] = x[i] / sum;
     }
     at += __popc(marks);
   }

@@ -18,8 +18,8 @@ namespace {
 constexpr int kTokens = static_cast<int>(kMoeFewTokens);
 constexpr int kMostK = 32;  // experts of a token
 
-// 32 rows of one expert, two of which fill a multiprocessor with loads.
-using GateUpForm = SkinnyForm<2, 1, 8, true, 2>;
+// 32 rows of one expert; 64 and 16 are slower, and so are loads further ahead.
+using GateUpForm = SkinnyForm<2, 1, 8, false, 3>;
 constexpr int kMostEntries = kTokens * kMostK;
 
 struct GateUpParams {
@@ -96,7 +96,8 @@ struct DownParams {
 constexpr int kChains = 8;
 constexpr int kUnitChains = 4;  // of one warp at a time
 constexpr int kUnits = kChains / kUnitChains;
-constexpr int kMostDownWarps = 20;  // 96 registers a thread: 64 hold weights
+// Warps of a thread block: two blocks fit a multiprocessor, each with half its weights ahead.
+constexpr int kMostDownWarps = 9;
 
 // One unit's weights under way: the first piece of each of its chains.
 struct UnitPieces {
@@ -165,7 +166,7 @@ __device__ __forceinline__ void multiply_unit(const bf16* tile, const bf16* x, i
 
 // Dynamic shared memory: float [K + 1][kChains][16], the last of the shared expert.
 template <int kSlots>
-__global__ void __launch_bounds__(kMostDownWarps* kWarp, 1) moe_few_down_kernel(DownParams params) {
+__global__ void __launch_bounds__(kMostDownWarps* kWarp, 2) moe_few_down_kernel(DownParams params) {
   extern __shared__ float chains[];
   __shared__ int32_t ids[kMostK];
   __shared__ float weights[kMostK];

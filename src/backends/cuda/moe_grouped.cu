@@ -27,6 +27,7 @@ constexpr int kStages = 4;  // what fits
 constexpr int kWeightBytes = kMatrixRows * 128;
 constexpr int kHalfBytes = kWeightBytes / kMoeCluster;
 constexpr int kTokenBytes = kMostTokens * 128;
+constexpr int kBoxTokens = 16;
 constexpr int kCopies = kMostTokens / 16;  // 16-byte pieces of a tile that a producer copies
 
 // Starts a copy of 16 bytes.
@@ -58,26 +59,22 @@ struct Stage {
   }
 };
 
-// A producer thread copies piece t % 8 of tokens t / 8 + 16 i of every tile; the first also starts
-// the copies of this block's half of the weights, for both blocks.
-template <bool kGateUp>
-__device__ void produce_item(GroupedShared& shared, const CUtensorMap& weights,
-                             const GroupedParams& params, const GroupedItem& item, int rank,
-                             Stage& stage) {
+// Gate and up: a producer thread copies piece t % 8 of tokens t / 8 + 16 i of every tile, the first
+// also starts the copies of the weights. Shared copies of weights beside gathered rows are slow.
+__device__ void gather_item(GroupedShared& shared, const CUtensorMap& weights,
+                            const GroupedParams& params, const GroupedItem& item, Stage& stage) {
   const int thread = static_cast<int>(threadIdx.x) - kComputeThreads;
   const int token = thread / 8;
   const int piece = thread % 8;
   const uint32_t to =
       shared_address(shared.x) + static_cast<uint32_t>(token * 128 + (piece ^ (token % 8)) * 16);
-  const int weight_row = item.expert * static_cast<int>(params.rows) + item.first_row +
-                         rank * (kMatrixRows / kMoeCluster);
+  const int weight_row = item.expert * static_cast<int>(params.rows) + item.first_row;
   uint32_t from[kCopies];  // in pieces of 16 bytes
 #pragma unroll
   for (int i = 0; i < kCopies; ++i) {
-    const int place = item.first + token + 16 * i;
     from[i] = 0;
     if (token + 16 * i < item.tokens) {
-      const int row = kGateUp ? params.sort.sorted[place] / params.K : place;
+      const int row = params.sort.sorted[item.first + token + 16 * i] / params.K;
       from[i] = static_cast<uint32_t>(row) * static_cast<uint32_t>(params.x_stride / 8) +
                 static_cast<uint32_t>(piece);
     }
@@ -88,10 +85,10 @@ __device__ void produce_item(GroupedShared& shared, const CUtensorMap& weights,
     const uint32_t full = shared_address(&shared.full[stage.at]);
     mbarrier_wait(shared_address(&shared.empty[stage.at]), stage.parity ^ 1U);
     if (thread == 0) {
+      const uint32_t weight = shared_address(shared.weight[stage.at]);
       mbarrier_arrive_expect(full, kWeightBytes);
-      tensor_load_multicast(
-          shared_address(shared.weight[stage.at]) + static_cast<uint32_t>(rank * kHalfBytes),
-          weights, step * kTileK, weight_row, full, (1U << kMoeCluster) - 1U);
+      tensor_load(weight, weights, step * kTileK, weight_row, full);
+      tensor_load(weight + kHalfBytes, weights, step * kTileK, weight_row + kMatrixRows / 2, full);
     }
 #pragma unroll
     for (int i = 0; i < kCopies; ++i) {
@@ -105,11 +102,42 @@ __device__ void produce_item(GroupedShared& shared, const CUtensorMap& weights,
   }
 }
 
-// Frees the stage in both blocks: each wrote a part of it.
+// Down: its rows of x lie one after the other, and one thread starts all copies, of the weights
+// half for both blocks.
+__device__ void copy_item(GroupedShared& shared, const CUtensorMap& weights,
+                          const CUtensorMap& tokens, const GroupedParams& params,
+                          const GroupedItem& item, int rank, Stage& stage) {
+  const int weight_row = item.expert * static_cast<int>(params.rows) + item.first_row +
+                         rank * (kMatrixRows / kMoeCluster);
+  const int boxes = (item.tokens + kBoxTokens - 1) / kBoxTokens;
+  const auto steps = static_cast<int>(params.columns / kTileK);
+#pragma unroll 1
+  for (int step = 0; step < steps; ++step) {
+    const uint32_t full = shared_address(&shared.full[stage.at]);
+    mbarrier_wait(shared_address(&shared.empty[stage.at]), stage.parity ^ 1U);
+    mbarrier_arrive_expect(full, static_cast<uint32_t>(kWeightBytes + boxes * kBoxTokens * 128));
+    tensor_load_multicast(
+        shared_address(shared.weight[stage.at]) + static_cast<uint32_t>(rank * kHalfBytes), weights,
+        step * kTileK, weight_row, full, (1U << kMoeCluster) - 1U);
+    for (int i = 0; i < boxes; ++i) {
+      tensor_load(shared_address(shared.x[stage.at]) + static_cast<uint32_t>(i * kBoxTokens * 128),
+                  tokens, step * kTileK, item.first + i * kBoxTokens, full);
+    }
+    stage.next();
+  }
+}
+
+// Frees the stage, of down in both blocks: each wrote a part of it.
+template <bool kGateUp>
 __device__ __forceinline__ void release(GroupedShared& shared, const Stage& stage) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  if (lane < kMoeCluster) {
-    mbarrier_arrive_at(shared_address(&shared.empty[stage.at]), lane);
+  const uint32_t empty = shared_address(&shared.empty[stage.at]);
+  if constexpr (kGateUp) {
+    if (lane == 0) {
+      mbarrier_arrive(empty);
+    }
+  } else if (lane < kMoeCluster) {
+    mbarrier_arrive_at(empty, lane);
   }
 }
 
@@ -139,7 +167,9 @@ __device__ __forceinline__ void compute_item(GroupedShared& shared, const Groupe
 #pragma unroll 1
   for (int step = 0; step < steps; ++step) {
     mbarrier_wait(shared_address(&shared.full[stage.at]), stage.parity);
-    async_proxy_fence();
+    if constexpr (kGateUp) {
+      async_proxy_fence();
+    }
     const uint64_t x = wgmma_operand(shared_address(shared.x[stage.at]), 16, 1024);
     const uint64_t weight = wgmma_operand(
         shared_address(shared.weight[stage.at]) + static_cast<uint32_t>(group * 128 * 128), 16,
@@ -156,7 +186,7 @@ __device__ __forceinline__ void compute_item(GroupedShared& shared, const Groupe
     wgmma_wait();
     pin(sums[0]);
     pin(sums[1]);
-    release(shared, stage);
+    release<kGateUp>(shared, stage);
     stage.next();
   }
   const int first_row = item.first_row + group * 128;
@@ -179,12 +209,13 @@ __device__ __forceinline__ void compute_item(GroupedShared& shared, const Groupe
 }
 
 // A block without tokens: its half of the weights still passes through.
+template <bool kGateUp>
 __device__ void pass_item(GroupedShared& shared, const GroupedParams& params, Stage& stage) {
   const auto steps = static_cast<int>(params.columns / kTileK);
   for (int step = 0; step < steps; ++step) {
     mbarrier_wait(shared_address(&shared.full[stage.at]), stage.parity);
     __syncwarp();
-    release(shared, stage);
+    release<kGateUp>(shared, stage);
     stage.next();
   }
 }
@@ -202,11 +233,13 @@ __device__ __forceinline__ void compute_blocks(GroupedShared& shared, const Grou
   compute_item<kGateUp, Blocks>(shared, params, item, group, entries, stage);
 }
 
+template <bool kGateUp>
 __device__ __forceinline__ void make_barriers(GroupedShared& shared) {
+  constexpr int kArrivals = kComputeThreads / kWarp * (kGateUp ? 1 : kMoeCluster);
   if (threadIdx.x == 0) {
     for (int i = 0; i < kStages; ++i) {
-      mbarrier_init(shared_address(&shared.full[i]), kProducers + 1);
-      mbarrier_init(shared_address(&shared.empty[i]), kMoeCluster * kComputeThreads / kWarp);
+      mbarrier_init(shared_address(&shared.full[i]), kGateUp ? kProducers + 1 : 1);
+      mbarrier_init(shared_address(&shared.empty[i]), kArrivals);
     }
     mbarrier_init_fence();
   }
@@ -215,8 +248,8 @@ __device__ __forceinline__ void make_barriers(GroupedShared& shared) {
 
 template <bool kGateUp>
 __device__ void multiply_items(GroupedShared& shared, const CUtensorMap& weights,
-                               const GroupedParams& params) {
-  make_barriers(shared);
+                               const CUtensorMap& tokens, const GroupedParams& params) {
+  make_barriers<kGateUp>(shared);
   const int rank = cluster_rank();
   const int group = static_cast<int>(threadIdx.x) / 128;
   GroupedItems items(params, rank);
@@ -224,7 +257,12 @@ __device__ void multiply_items(GroupedShared& shared, const CUtensorMap& weights
   if (group == kComputeThreads / 128) {
     shrink_registers<40>();
     while (items.more()) {
-      produce_item<kGateUp>(shared, weights, params, items.take(), rank, stage);
+      const GroupedItem item = items.take();
+      if constexpr (kGateUp) {
+        gather_item(shared, weights, params, item, stage);
+      } else if (threadIdx.x == kComputeThreads) {
+        copy_item(shared, weights, tokens, params, item, rank, stage);
+      }
     }
   } else {
     grow_registers<232>();
@@ -233,7 +271,7 @@ __device__ void multiply_items(GroupedShared& shared, const CUtensorMap& weights
       if (item.tokens > 0) {
         compute_blocks<kGateUp>(shared, params, item, group, shared.entries[parity][group], stage);
       } else {
-        pass_item(shared, params, stage);
+        pass_item<kGateUp>(shared, params, stage);
       }
     }
   }
@@ -242,15 +280,16 @@ __device__ void multiply_items(GroupedShared& shared, const CUtensorMap& weights
 
 template <bool kGateUp>
 __global__ void __launch_bounds__(kThreads, 1)
-    moe_grouped_kernel(const __grid_constant__ CUtensorMap weights, GroupedParams params) {
+    moe_grouped_kernel(const __grid_constant__ CUtensorMap weights,
+                       const __grid_constant__ CUtensorMap tokens, GroupedParams params) {
   extern __shared__ __align__(1024) std::byte memory[];
   if constexpr (kHopperCode) {
-    multiply_items<kGateUp>(*reinterpret_cast<GroupedShared*>(memory), weights, params);
+    multiply_items<kGateUp>(*reinterpret_cast<GroupedShared*>(memory), weights, tokens, params);
   }
 }
 
 template <bool kGateUp>
-void launch_grouped(CudaContext& context, const void* weight, int64_t num_experts,
+void launch_grouped(CudaContext& context, const void* weight, int64_t num_experts, int64_t x_rows,
                     const GroupedParams& params) {
   auto* const kernel = moe_grouped_kernel<kGateUp>;
   allow_shared(kernel, sizeof(GroupedShared));
@@ -261,7 +300,7 @@ void launch_grouped(CudaContext& context, const void* weight, int64_t num_expert
        .shared_bytes = sizeof(GroupedShared)},
       make_tensor_map(weight, num_experts * params.rows, params.columns, params.columns,
                       kMatrixRows / kMoeCluster),
-      params);
+      make_tensor_map(params.x, x_rows, params.columns, params.x_stride, kBoxTokens), params);
 }
 
 }  // namespace
@@ -274,7 +313,7 @@ void launch_moe_grouped(CudaContext& context, const MoeArgs& args, const MoeBuff
                        .exponents = buffers.down_exponents,
                        .I = experts.I,
                        .H = experts.H};
-  launch_grouped<true>(context, experts.gate_up.data(), experts.E,
+  launch_grouped<true>(context, experts.gate_up.data(), experts.E, args.T,
                        {.sort = sort,
                         .K = args.K,
                         .rows = 2 * experts.I,
@@ -282,7 +321,7 @@ void launch_moe_grouped(CudaContext& context, const MoeArgs& args, const MoeBuff
                         .x = static_cast<const bf16*>(args.x),
                         .x_stride = args.x_stride,
                         .out = out});
-  launch_grouped<false>(context, experts.down.data(), experts.E,
+  launch_grouped<false>(context, experts.down.data(), experts.E, args.T * args.K,
                         {.sort = sort,
                          .K = args.K,
                          .rows = experts.H,
