@@ -103,7 +103,19 @@ CharSet CharSet::operator~() const {
 }
 
 CharSet CharSet::operator&(const CharSet& other) const {
-  return ~(~*this | ~other);
+  CharSet both;
+  auto left = ranges_.begin();
+  auto right = other.ranges_.begin();
+  while (left != ranges_.end() && right != other.ranges_.end()) {
+    const CharRange common = {std::max(left->low, right->low), std::min(left->high, right->high)};
+    if (common.low <= common.high) both.ranges_.push_back(common);
+    if (left->high < right->high) {
+      ++left;
+    } else {
+      ++right;
+    }
+  }
+  return both;
 }
 
 ExprId utf8_character(ExprPool& pool, const CharSet& set) {

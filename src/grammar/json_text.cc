@@ -49,13 +49,13 @@ ExprId unicode_escape(ExprPool& pool) {
 
 }  // namespace
 
-JsonText::JsonText(ExprPool& pool) : pool_(&pool) {
+JsonText::JsonText(ExprPool& pool) : pool_(&pool), plain_(plain_characters()) {
   space_ = pool.repeat(pool.bytes(one_of(" \t\n\r")), 0, kMaxSpace);
   comma_ = pool.concat(space_, pool.concat(pool.literal(","), space_));
   colon_ = pool.concat(space_, pool.concat(pool.literal(":"), space_));
   const ExprId escape = pool.concat(
       pool.literal("\\"), pool.alt(pool.bytes(one_of("\"\\/bfnrt")), unicode_escape(pool)));
-  any_character_ = pool.alt(utf8_character(pool, plain_characters()), escape);
+  any_character_ = pool.alt(utf8_character(pool, plain_), escape);
 }
 
 ExprId JsonText::quoted(ExprId characters) {
@@ -64,7 +64,7 @@ ExprId JsonText::quoted(ExprId characters) {
 }
 
 ExprId JsonText::character(const CharSet& set) {
-  std::vector<ExprId> choices = {utf8_character(*pool_, set & plain_characters())};
+  std::vector<ExprId> choices = {utf8_character(*pool_, set & plain_)};
   for (size_t i = 0; i < kShortEscapes.size(); ++i) {
     if (set.contains(static_cast<char32_t>(kShortEscapes[i]))) {
       const std::string escaped = {'\\', kShortNames[i]};

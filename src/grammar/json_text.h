@@ -38,6 +38,7 @@ class JsonText {
 
  private:
   ExprPool* pool_;
+  CharSet plain_;  // what a string may hold without an escape
   ExprId space_;
   ExprId comma_;
   ExprId colon_;
