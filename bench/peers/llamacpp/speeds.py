@@ -17,11 +17,16 @@ def decode_test(batch, context=0):
     return f"decode {batch} at {context}" if context else f"decode {batch}"
 
 
+class Failed(Exception):
+    """A program that did not end well; the text says how."""
+
+
 def output_of(command, environment=None):
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
                           check=False, env={**os.environ, **(environment or {})})
     if done.returncode:
-        raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+        raise Failed(f"{' '.join(map(str, command))}: exit code {done.returncode}\n"
+                     f"{done.stdout}{done.stderr}")
     return done.stdout
 
 
