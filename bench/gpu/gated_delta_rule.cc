@@ -129,6 +129,13 @@ void check_values_of(CudaContext& context) {
   one("no decay", {16, 48, prompt}, Inputs::kNoDecay, 5e-3, 5e-3);
   one("parallel keys", {16, 48, prompt}, Inputs::kParallel, 1e-2, 4e-2);
   one("mixed batch", {2, 6, kMixed}, Inputs::kTypical, kTypicalBound, 5e-3);
+  one("mixed batch, 16/48 heads", {16, 48, kMixed}, Inputs::kTypical, kTypicalBound, 5e-3);
+  one("many streams, parallel keys", {16, 32, std::vector<Sequence>(9, {64, 320, false})},
+      Inputs::kParallel, 1e-2, 4e-2);
+  one("many streams, extreme", {16, 32, std::vector<Sequence>(9, {64, 320, false})},
+      Inputs::kExtreme, 5e-3, 5e-3);
+  one("many streams, 4/16 heads", {4, 16, std::vector<Sequence>(40, {0, 100, false})},
+      Inputs::kTypical, kTypicalBound, 5e-3);
   one("many streams", {16, 48, std::vector<Sequence>(6, {0, 256, false})}, Inputs::kTypical,
       kTypicalBound, 5e-3);
   one("long, solved beside the carried state", {2, 6, {{0, 2500, false}}}, Inputs::kTypical,
@@ -136,8 +143,10 @@ void check_values_of(CudaContext& context) {
   one("decode", {16, 48, decode}, Inputs::kTypical, kTypicalBound, 1e-5);
 }
 
-void check_bits(CudaContext& context) {
-  DeltaRuleCase test(context, {2, 6, kMixed}, Inputs::kTypical, 11);
+// With many heads the batch takes the form for a full device, its sequences alone the other.
+void check_bits(CudaContext& context, int32_t num_k_heads, int32_t num_v_heads) {
+  std::printf("  %d/%d heads\n", num_k_heads, num_v_heads);
+  DeltaRuleCase test(context, {num_k_heads, num_v_heads, kMixed}, Inputs::kTypical, 11);
   test.run();
   const std::vector<float> out = test.output();
   std::vector<std::vector<float>> states;
@@ -181,7 +190,7 @@ void check_bits(CudaContext& context) {
                context.compute_dtype == DType::kBF16 ? 5e-3 : 1e-5, 3);
   int64_t finite = 0;
   const std::vector<float> poisoned = test.output();
-  const size_t row = size_t{6} * kDim;
+  const size_t row = static_cast<size_t>(num_v_heads) * kDim;
   for (size_t i = 201 * row; i < 204 * row; ++i) finite += std::isfinite(poisoned[i]) ? 1 : 0;
   failures += finite == 0 ? 0 : 1;
   std::printf("  %-52s %lld of %zu finite%s\n", "the rows of NaN themselves",
@@ -237,7 +246,8 @@ int main(int argc, char** argv) {
       CudaContext context(dtype, 0);
       std::printf("%s\n", dtype == DType::kF32 ? "float32" : "bfloat16");
       check_values_of(context);
-      check_bits(context);
+      check_bits(context, 2, 6);
+      check_bits(context, 16, 48);
     }
     std::printf("%d checks failed\n", failures);
   }

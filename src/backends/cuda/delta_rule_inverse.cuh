@@ -12,8 +12,7 @@
 
 namespace deltaserve::cuda {
 
-inline constexpr int kGroup = 128;  // threads of a warpgroup
-inline constexpr int kPitch = 72;   // float16 per row of T: rows start in different banks
+inline constexpr int kPitch = 72;  // float16 per row of T: rows start in different banks
 inline constexpr int kRowBytes = kPitch * 2;
 inline constexpr int kDiagonalPitch = 20;  // floats per row of a 16 x 16 block
 

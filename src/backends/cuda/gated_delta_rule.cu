@@ -74,6 +74,8 @@ void launch_chunks(CudaContext& context, const GatedDeltaRuleArgs& args) {
   const int64_t solved_bytes = places * args.num_v_heads * kSolvedBytes;
   char* scratch = context.scratch<char>(
       static_cast<size_t>(solved_bytes + places * args.num_v_heads * kFactorBytes));
+  int32_t* handovers =
+      context.zeros(static_cast<size_t>(context.device.num_sms) * size_t{kHandovers});
   const int32_t num_chunked = batch.num_chunked < 0 ? batch.num_seqs : batch.num_chunked;
   const ChunkedRule rule = {.cu_seqlens = batch.cu_seqlens,
                             .context_lens = batch.context_lens,
@@ -93,7 +95,8 @@ void launch_chunks(CudaContext& context, const GatedDeltaRuleArgs& args) {
                             .out = static_cast<bf16*>(args.out),
                             .out_stride = args.out_stride,
                             .solved = scratch,
-                            .factors = reinterpret_cast<float*>(scratch + solved_bytes)};
+                            .factors = reinterpret_cast<float*>(scratch + solved_bytes),
+                            .handovers = handovers};
   const CUtensorMap map = make_tensor_map(args);
   const auto solve = [&](cudaStream_t stream, const ChunkedRule& part) {
     const int64_t most = std::min(chunk_places(batch.num_tokens, num_chunked),
