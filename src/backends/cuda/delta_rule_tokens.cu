@@ -3,7 +3,9 @@
 // so that S is read once and written once per call, whatever the number of tokens. A warp holds
 // kRows value rows in registers, a lane four neighbouring columns of each (eight above dk = 128).
 // The 2 kRows sums cross the lanes together: in each of five exchanges a lane gives half of its
-// sums away and adds what it gets to the rest. The order of a sum depends on dk only.
+// sums away and adds what it gets to the rest. The order of a sum depends on dk only. What a block
+// needs to find its state is read, and the state fetched into the cache, before the kernel before
+// this one has ended.
 #include <type_traits>
 
 #include "backends/cuda/delta_rule_layout.h"
@@ -108,13 +110,12 @@ __device__ __forceinline__ KeyQuery<N> load_key_query(const X* key, const X* que
   return x;
 }
 
-// Asks for a warp's rows of the state to be brought to the second level cache: the kernels before
-// this one may still write there.
-__device__ __forceinline__ void prefetch_rows(const float* state, int count, int lane) {
-  constexpr int kLine = 32;  // floats
-  for (int i = lane * kLine; i < count; i += kWarp * kLine) {
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(state + i));
-  }
+// Brings `bytes`, a multiple of 16, to the second level cache: what others still write there is in
+// it too.
+__device__ __forceinline__ void prefetch_to_l2(const void* from, int bytes) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+#endif
 }
 
 // grid (B * Hv * ceil(dv / (kWarps * Rows))); N: columns of a lane. Dk: the head sizes where they
@@ -133,6 +134,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
   const int s = block / parts / rule.num_v_heads;
   const int first = (block % parts * kWarps + warp) * Rows;  // value row
   if (first >= dv || (rule.recurrent[s] == 0 && !rule.all)) {
+    wait_for_previous();  // or this kernel might end before the one before it
     return;
   }
   const int key_head = head / (rule.num_v_heads / rule.num_k_heads);
@@ -141,15 +143,19 @@ __global__ void __launch_bounds__(kWarps* kWarp)
   float* state =
       rule.state + delta_state_row(rule.state_slots[s], head, first, rule.num_v_heads, dk, dv);
   const bool zero = rule.context_lens[s] == 0;
-  prefetch_rows(state, zero ? 0 : min(Rows, dv - first) * dk, lane);
+  const float rate = -expf(rule.A_log[head]);
+  const float bias = rule.dt_bias[head];
+  if constexpr (Dk > 0) {
+    if (lane == 0 && !zero) {
+      prefetch_to_l2(state, Rows * Dk * static_cast<int>(sizeof(float)));
+    }
+  }
   wait_for_previous();
   float S[Rows][N];
 #pragma unroll
   for (int r = 0; r < Rows; ++r) {
     load_columns<N>(S[r], state + r * dk, lane, zero || first + r >= dv ? 0 : dk);
   }
-  const float rate = -expf(rule.A_log[head]);
-  const float bias = rule.dt_bias[head];
   // The sums end up so: lane's is row `own`, of S k in the lower half of the lanes, else of S q.
   constexpr int kLanesPerSum = kWarp / (2 * Rows);
   const int own = lane / kLanesPerSum % Rows;
@@ -185,6 +191,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
       }
     }
   }
+  let_next_start();
 #pragma unroll
   for (int r = 0; r < Rows; ++r) {
 #pragma unroll
