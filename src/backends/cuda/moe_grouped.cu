@@ -9,6 +9,7 @@
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/moe_grouped_copies.cuh"
 #include "backends/cuda/moe_grouped_items.cuh"
 #include "backends/cuda/moe_grouped_store.cuh"
 #include "backends/cuda/moe_kernels.h"
@@ -18,118 +19,11 @@
 namespace deltaserve::cuda {
 namespace {
 
-constexpr int kComputeThreads = 256;  // two warpgroups of 128 rows of the matrix each
-constexpr int kProducers = 128;
-constexpr int kThreads = kComputeThreads + kProducers;
-constexpr int kMostTokens = static_cast<int>(kMoeTileRows) / kMoeCluster;  // of a block
-constexpr int kTileK = 64;  // 128 bytes: a swizzled row
-constexpr int kStages = 4;  // what fits
-constexpr int kWeightBytes = kMatrixRows * 128;
-constexpr int kHalfBytes = kWeightBytes / kMoeCluster;
-constexpr int kTokenBytes = kMostTokens * 128;
-constexpr int kBoxTokens = 16;
-constexpr int kCopies = kMostTokens / 16;  // 16-byte pieces of a tile that a producer copies
-
-// Starts a copy of 16 bytes.
-__device__ __forceinline__ void copy_16(uint32_t to, const void* from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-}
-// Arrives, as one of those the barrier expects, when this thread's copies so far have landed.
-__device__ __forceinline__ void arrive_after_copies(uint32_t barrier) {
-  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
-}
-
-struct GroupedShared {
-  std::byte weight[kStages][kWeightBytes];
-  std::byte x[kStages][kTokenBytes];
-  int32_t entries[2][kComputeThreads / 128][kMostTokens];  // of items in turn, for each warpgroup
-  uint64_t full[kStages];
-  uint64_t empty[kStages];
-};
-
-// Where a role is in the ring of stages.
-struct Stage {
-  uint32_t at = 0;
-  uint32_t parity = 0;
-  __device__ void next() {
-    if (++at == kStages) {
-      at = 0;
-      parity ^= 1U;
-    }
-  }
-};
-
-// Gate and up: a producer thread copies piece t % 8 of tokens t / 8 + 16 i of every tile, the first
-// also starts the copies of the weights. Shared copies of weights beside gathered rows are slow.
-__device__ void gather_item(GroupedShared& shared, const CUtensorMap& weights,
-                            const GroupedParams& params, const GroupedItem& item, Stage& stage) {
-  const int thread = static_cast<int>(threadIdx.x) - kComputeThreads;
-  const int token = thread / 8;
-  const int piece = thread % 8;
-  const uint32_t to =
-      shared_address(shared.x) + static_cast<uint32_t>(token * 128 + (piece ^ (token % 8)) * 16);
-  const int weight_row = item.expert * static_cast<int>(params.rows) + item.first_row;
-  uint32_t from[kCopies];  // in pieces of 16 bytes
-#pragma unroll
-  for (int i = 0; i < kCopies; ++i) {
-    from[i] = 0;
-    if (token + 16 * i < item.tokens) {
-      const int row = params.sort.sorted[item.first + token + 16 * i] / params.K;
-      from[i] = static_cast<uint32_t>(row) * static_cast<uint32_t>(params.x_stride / 8) +
-                static_cast<uint32_t>(piece);
-    }
-  }
-  const auto steps = static_cast<int>(params.columns / kTileK);
-#pragma unroll 1
-  for (int step = 0; step < steps; ++step) {
-    const uint32_t full = shared_address(&shared.full[stage.at]);
-    mbarrier_wait(shared_address(&shared.empty[stage.at]), stage.parity ^ 1U);
-    if (thread == 0) {
-      const uint32_t weight = shared_address(shared.weight[stage.at]);
-      mbarrier_arrive_expect(full, kWeightBytes);
-      tensor_load(weight, weights, step * kTileK, weight_row, full);
-      tensor_load(weight + kHalfBytes, weights, step * kTileK, weight_row + kMatrixRows / 2, full);
-    }
-#pragma unroll
-    for (int i = 0; i < kCopies; ++i) {
-      if (token + 16 * i < item.tokens) {
-        copy_16(to + stage.at * kTokenBytes + static_cast<uint32_t>(i * 16 * 128),
-                params.x + int64_t{from[i]} * 8 + step * kTileK);
-      }
-    }
-    arrive_after_copies(full);
-    stage.next();
-  }
-}
-
-// Down: its rows of x lie one after the other, and one thread starts all copies, of the weights
-// half for both blocks.
-__device__ void copy_item(GroupedShared& shared, const CUtensorMap& weights,
-                          const CUtensorMap& tokens, const GroupedParams& params,
-                          const GroupedItem& item, int rank, Stage& stage) {
-  const int weight_row = item.expert * static_cast<int>(params.rows) + item.first_row +
-                         rank * (kMatrixRows / kMoeCluster);
-  const int boxes = (item.tokens + kBoxTokens - 1) / kBoxTokens;
-  const auto steps = static_cast<int>(params.columns / kTileK);
-#pragma unroll 1
-  for (int step = 0; step < steps; ++step) {
-    const uint32_t full = shared_address(&shared.full[stage.at]);
-    mbarrier_wait(shared_address(&shared.empty[stage.at]), stage.parity ^ 1U);
-    mbarrier_arrive_expect(full, static_cast<uint32_t>(kWeightBytes + boxes * kBoxTokens * 128));
-    tensor_load_multicast(
-        shared_address(shared.weight[stage.at]) + static_cast<uint32_t>(rank * kHalfBytes), weights,
-        step * kTileK, weight_row, full, (1U << kMoeCluster) - 1U);
-    for (int i = 0; i < boxes; ++i) {
-      tensor_load(shared_address(shared.x[stage.at]) + static_cast<uint32_t>(i * kBoxTokens * 128),
-                  tokens, step * kTileK, item.first + i * kBoxTokens, full);
-    }
-    stage.next();
-  }
-}
+constexpr int kThreads = kMoeComputeThreads + kMoeProducers;
 
 // Frees the stage, of down in both blocks: each wrote a part of it.
 template <bool kGateUp>
-__device__ __forceinline__ void release(GroupedShared& shared, const Stage& stage) {
+__device__ __forceinline__ void release(GroupedShared& shared, const GroupedStage& stage) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const uint32_t empty = shared_address(&shared.empty[stage.at]);
   if constexpr (kGateUp) {
@@ -145,7 +39,7 @@ __device__ __forceinline__ void release(GroupedShared& shared, const Stage& stag
 template <bool kGateUp, int Blocks>
 __device__ __forceinline__ void compute_item(GroupedShared& shared, const GroupedParams& params,
                                              const GroupedItem& item, int group, int32_t* entries,
-                                             Stage& stage) {
+                                             GroupedStage& stage) {
   // Read now, needed at the end.
   const int thread = static_cast<int>(threadIdx.x) % 128;
   int32_t mine[2] = {};
@@ -163,7 +57,7 @@ __device__ __forceinline__ void compute_item(GroupedShared& shared, const Groupe
     sums[0][i] = 0.0F;
     sums[1][i] = 0.0F;
   }
-  const auto steps = static_cast<int>(params.columns / kTileK);
+  const auto steps = static_cast<int>(params.columns / kMoeTileK);
 #pragma unroll 1
   for (int step = 0; step < steps; ++step) {
     mbarrier_wait(shared_address(&shared.full[stage.at]), stage.parity);
@@ -178,7 +72,7 @@ __device__ __forceinline__ void compute_item(GroupedShared& shared, const Groupe
     pin(sums[1]);
     wgmma_fence();
 #pragma unroll
-    for (int k = 0; k < kTileK / 16; ++k) {
+    for (int k = 0; k < kMoeTileK / 16; ++k) {
       wgmma_tokens(sums[0], weight + 2 * k, x + 2 * k, true);
       wgmma_tokens(sums[1], weight + (64 * 128 >> 4) + 2 * k, x + 2 * k, true);
     }
@@ -210,8 +104,8 @@ __device__ __forceinline__ void compute_item(GroupedShared& shared, const Groupe
 
 // A block without tokens: its half of the weights still passes through.
 template <bool kGateUp>
-__device__ void pass_item(GroupedShared& shared, const GroupedParams& params, Stage& stage) {
-  const auto steps = static_cast<int>(params.columns / kTileK);
+__device__ void pass_item(GroupedShared& shared, const GroupedParams& params, GroupedStage& stage) {
+  const auto steps = static_cast<int>(params.columns / kMoeTileK);
   for (int step = 0; step < steps; ++step) {
     mbarrier_wait(shared_address(&shared.full[stage.at]), stage.parity);
     __syncwarp();
@@ -220,10 +114,10 @@ __device__ void pass_item(GroupedShared& shared, const GroupedParams& params, St
   }
 }
 
-template <bool kGateUp, int Blocks = kMostTokens / 16>
+template <bool kGateUp, int Blocks = kMoeMostTokens / 16>
 __device__ __forceinline__ void compute_blocks(GroupedShared& shared, const GroupedParams& params,
                                                const GroupedItem& item, int group, int32_t* entries,
-                                               Stage& stage) {
+                                               GroupedStage& stage) {
   if constexpr (Blocks > 1) {
     if (item.tokens <= 16 * (Blocks - 1)) {
       compute_blocks<kGateUp, Blocks - 1>(shared, params, item, group, entries, stage);
@@ -235,10 +129,10 @@ __device__ __forceinline__ void compute_blocks(GroupedShared& shared, const Grou
 
 template <bool kGateUp>
 __device__ __forceinline__ void make_barriers(GroupedShared& shared) {
-  constexpr int kArrivals = kComputeThreads / kWarp * (kGateUp ? 1 : kMoeCluster);
+  constexpr int kArrivals = kMoeComputeThreads / kWarp * (kGateUp ? 1 : kMoeCluster);
   if (threadIdx.x == 0) {
-    for (int i = 0; i < kStages; ++i) {
-      mbarrier_init(shared_address(&shared.full[i]), kGateUp ? kProducers + 1 : 1);
+    for (int i = 0; i < kMoeStages; ++i) {
+      mbarrier_init(shared_address(&shared.full[i]), kGateUp ? kMoeProducers + 1 : 1);
       mbarrier_init(shared_address(&shared.empty[i]), kArrivals);
     }
     mbarrier_init_fence();
@@ -253,14 +147,14 @@ __device__ void multiply_items(GroupedShared& shared, const CUtensorMap& weights
   const int rank = cluster_rank();
   const int group = static_cast<int>(threadIdx.x) / 128;
   GroupedItems items(params, rank);
-  Stage stage;
-  if (group == kComputeThreads / 128) {
+  GroupedStage stage;
+  if (group == kMoeComputeThreads / 128) {
     shrink_registers<40>();
     while (items.more()) {
       const GroupedItem item = items.take();
       if constexpr (kGateUp) {
         gather_item(shared, weights, params, item, stage);
-      } else if (threadIdx.x == kComputeThreads) {
+      } else if (threadIdx.x == kMoeComputeThreads) {
         copy_item(shared, weights, tokens, params, item, rank, stage);
       }
     }
@@ -300,7 +194,7 @@ void launch_grouped(CudaContext& context, const void* weight, int64_t num_expert
        .shared_bytes = sizeof(GroupedShared)},
       make_tensor_map(weight, num_experts * params.rows, params.columns, params.columns,
                       kMatrixRows / kMoeCluster),
-      make_tensor_map(params.x, x_rows, params.columns, params.x_stride, kBoxTokens), params);
+      make_tensor_map(params.x, x_rows, params.columns, params.x_stride, kMoeBoxTokens), params);
 }
 
 }  // namespace
