@@ -77,21 +77,35 @@ void launch_gate_up(CudaContext& context, const MoeBlockArgs& args) {
                                 .out_stride = args.inner_stride});
 }
 
+// The routing products, which other ops make too: these have scratch of their own and may move it,
+// so that a block's buffers are asked for afterwards.
+void launch_routing(CudaContext& context, const MoeBlockArgs& args) {
+  launch_add_rms_norm(context, {.T = args.T,
+                                .H = args.H,
+                                .residual = args.residual,
+                                .delta = args.delta,
+                                .weight = args.norm_weight,
+                                .eps = args.eps,
+                                .out = args.x});
+  if (args.T <= kMoeRouteTokens) {
+    launch_moe_route(context, args);
+    return;
+  }
+  launch_router(context, args);
+  launch_gate_up(context, args);
+  launch_shared_down(context, args);
+}
+
 void launch_decode_block(CudaContext& context, const MoeBlockArgs& args,
                          const MoeBuffers& buffers) {
   const auto& down = static_cast<const CudaLinear&>(*args.shared_down);
   MoeSharedDown shared;
   if (args.T <= kMoeRouteTokens) {
-    launch_moe_route(context, args);
     shared = {.weight = down.values.data(),
               .columns = down.K,
               .x = args.inner,
               .x_stride = args.inner_stride,
               .out = args.shared};
-  } else {
-    launch_router(context, args);
-    launch_gate_up(context, args);
-    launch_shared_down(context, args);
   }
   launch_moe_topk_sort(context, topk_args(args), sort_arrays(args, buffers));
   launch_moe_decode(context, moe_args(args), buffers, shared);
@@ -113,25 +127,16 @@ bool launch_moe_block(CudaContext& context, const MoeBlockArgs& args) {
     return false;
   }
   const auto& experts = static_cast<const CudaExperts&>(*args.experts);
-  const cuda::MoeBuffers buffers = cuda::moe_buffers(context, args.T, args.K, experts);
   if (cuda::serves_moe_few(context, args)) {
-    cuda::launch_moe_few(context, args, buffers);
+    cuda::launch_moe_few(context, args, cuda::moe_buffers(context, args.T, args.K, experts));
     return true;
   }
-  launch_add_rms_norm(context, {.T = args.T,
-                                .H = args.H,
-                                .residual = args.residual,
-                                .delta = args.delta,
-                                .weight = args.norm_weight,
-                                .eps = args.eps,
-                                .out = args.x});
+  cuda::launch_routing(context, args);
+  const cuda::MoeBuffers buffers = cuda::moe_buffers(context, args.T, args.K, experts);
   if (args.T <= cuda::kMoeDecodeTokens) {
     cuda::launch_decode_block(context, args, buffers);
   } else {
-    cuda::launch_router(context, args);
     launch_moe_topk(context, cuda::topk_args(args));
-    cuda::launch_gate_up(context, args);
-    cuda::launch_shared_down(context, args);
     launch_moe_sort(context, cuda::moe_args(args), cuda::sort_arrays(args, buffers));
     launch_moe_grouped(context, cuda::moe_args(args), buffers);
   }
