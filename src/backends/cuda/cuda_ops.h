@@ -29,7 +29,7 @@ bool serves_skinny(int64_t M, int64_t N, int64_t K);
 void launch_skinny_linear(CudaContext& context, const LinearArgs& args);
 void launch_skinny_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args);
 
-// The same on sm_90a for up to kMaxStreamedRows rows, where W [N, K] is large
+// The same on sm_90a for 9 to kMaxStreamedRows rows, where W [N, K] is large
 // (streamed_product.cu).
 inline constexpr int64_t kMaxStreamedRows = 32;
 bool serves_streamed(const CudaContext& context, int64_t M, int64_t N, int64_t K, const void* x,
@@ -39,9 +39,5 @@ void launch_streamed_gate_up_silu(CudaContext& context, const GateUpSiluArgs& ar
 
 // gate_up_silu by cuBLASLt in slices (gate_up_silu.cu): any number of rows, both dtypes.
 void launch_sliced_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args);
-
-// The same of many rows on sm_90a, without cuBLASLt (wide_product.cu).
-bool serves_wide_gate_up(const CudaContext& context, const GateUpSiluArgs& args);
-void launch_wide_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args);
 
 }  // namespace deltaserve

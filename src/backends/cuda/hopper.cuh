@@ -77,14 +77,6 @@ __device__ __forceinline__ void tensor_load(uint32_t to, const CUtensorMap& map,
       : "memory");
 }
 
-// Asks for such a box to be brought to the second level cache.
-__device__ __forceinline__ void tensor_prefetch(const CUtensorMap& map, int32_t column,
-                                                int32_t row) {
-  asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %2}];" ::"l"(&map),
-               "r"(column), "r"(row)
-               : "memory");
-}
-
 // What this thread wrote to shared memory becomes visible to copies and to wgmma.
 __device__ __forceinline__ void async_proxy_fence() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

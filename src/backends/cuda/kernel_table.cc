@@ -16,8 +16,12 @@ std::vector<KernelInfo> cuda_kernel_table(const CudaContext& context) {
   const std::string matrix = bf16 ? "cuBLASLt bf16, float32 accumulation" : "cuBLASLt f32";
   return {
       {"embed", rows},
-      {"linear", matrix + (bf16 ? "; up to 16 rows: mma, W streamed once" : "")},
-      {"gate_up_silu", matrix + ", then silu * up in float32"},
+      {"linear", matrix + (hopper ? "; W streamed once: one row, mma up to 8, wgmma up to 32"
+                           : bf16 ? "; W streamed once: one row, mma up to 16"
+                                  : "")},
+      {"gate_up_silu", hopper ? "few rows as linear; from 1,024 on wgmma, silu * up on the sums; "
+                                "else cuBLASLt float32, then silu * up"
+                              : matrix + ", then silu * up in float32"},
       {"moe", hopper ? "up to 128 tokens: mma, active experts streamed once; else grouped wgmma"
               : bf16 ? "up to 128 tokens: mma, active experts streamed once; else dot products"
                      : "dot products"},
