@@ -8,7 +8,7 @@
 //                                prompt, logits[i] come after ids[0..i] have been fed
 // A case with pictures has beside that
 //   NAME.pixel_values [N, W] float32, or uint8 (0 to 255 is -1 to 1)   their patches
-//   NAME.grid_thw [K, 3] int32   frames, rows and columns of patches of each; several frames: a video
+//   NAME.grid_thw [K, 3] int32   frames (several: a video), rows and columns of patches of each
 //   NAME.vision_embeds [n, H] float32   what the vision tower makes of them
 //   NAME.position_ids [3, T] int32      optional: M-RoPE positions of the prompt
 #pragma once
