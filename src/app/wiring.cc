@@ -72,11 +72,12 @@ Result<const CudaPlugin*> load_cuda_plugin() {
                 fmt::format("{} is not the CUDA library of deltaserve", path.string()), "backend");
   }
   const CudaPlugin* plugin = reinterpret_cast<CudaPluginFunction>(symbol)();
-  if (std::string_view(plugin->version) != DELTASERVE_VERSION) {
-    return fail(ErrorCode::kUnavailable,
-                fmt::format("{} is of version {} and this program of {}: build both together",
-                            path.string(), plugin->version, DELTASERVE_VERSION),
-                "backend");
+  if (std::string_view(plugin->interface) != DELTASERVE_CUDA_INTERFACE) {
+    return fail(
+        ErrorCode::kUnavailable,
+        fmt::format("{} was built from other sources than this program: build both together",
+                    path.string()),
+        "backend");
   }
   return plugin;
 }

@@ -24,8 +24,8 @@ struct CudaCeilings {
 
 // What the library gives: looked up by name once, then called like any function.
 struct CudaPlugin {
-  // Of the sources it was built from; the program refuses another's.
-  const char* version;
+  // Digest of the headers it was built with; the program refuses another's.
+  const char* interface;
   // Errors: no driver or one that is too old, no device, a device this build has no kernels for, a
   // dtype that is not served, an op that is not part of the build.
   Result<std::unique_ptr<Backend>> (*make)(const CudaOptions& options);

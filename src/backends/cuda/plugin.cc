@@ -28,7 +28,7 @@ Result<std::vector<std::pair<std::string, std::string>>> describe(const CudaOpti
       {"kernels for", DELTASERVE_CUDA_ARCHITECTURES}};
 }
 
-constexpr CudaPlugin kPlugin = {.version = DELTASERVE_VERSION,
+constexpr CudaPlugin kPlugin = {.interface = DELTASERVE_CUDA_INTERFACE,
                                 .make = make_cuda_backend,
                                 .measure_ceilings = measure_cuda_ceilings,
                                 .describe = describe};
