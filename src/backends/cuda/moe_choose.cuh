@@ -58,7 +58,9 @@ __device__ __forceinline__ uint32_t choose_slots(uint32_t (&keys)[kSlots], int32
   return chosen;
 }
 
-// ids [K] ascending and their weights [K], of one token's `logits` [E]; all lanes call it.
+// ids [K] ascending and their weights [K], of one token's `logits` [E]; all lanes call it. Logits
+// are read from the second level cache: a kernel that has not waited for the one before it may have
+// a line of the step before in its first.
 template <int kSlots>
 __device__ __forceinline__ void choose_experts(const float* logits, int32_t E, int32_t K,
                                                bool renormalize, int32_t* ids, float* weights) {
@@ -69,7 +71,7 @@ __device__ __forceinline__ void choose_experts(const float* logits, int32_t E, i
 #pragma unroll
   for (int i = 0; i < kSlots; ++i) {
     const int e = lane + kWarp * i;
-    x[i] = e < E ? logits[e] : -INFINITY;
+    x[i] = e < E ? __ldcg(logits + e) : -INFINITY;
     is_nan = is_nan || isnan(x[i]);
     largest = fmaxf(largest, x[i]);
   }
