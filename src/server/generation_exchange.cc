@@ -132,12 +132,12 @@ void GenerationExchange::on_step_end() {
   if (!complete_ || channel_ == nullptr) {
     return;
   }
-  ResponseChannel* channel = std::exchange(channel_, nullptr);
   if (stream_open_) {
-    channel->end_stream();
-  } else {
-    channel->respond(json_response(session_.body()));
+    std::exchange(channel_, nullptr)->end_stream();
+    return;
   }
+  HttpResponse response = json_response(session_.body());  // if that throws, there is a channel
+  std::exchange(channel_, nullptr)->respond(std::move(response));
 }
 
 void GenerationExchange::fail(const Error& error) {
