@@ -99,16 +99,6 @@ size_t FakeEngine::num_submitted() const {
   return next_id_ - 1;
 }
 
-bool FakeEngine::wait(const std::function<bool()>& done) const {
-  for (int i = 0; i < 1000; ++i) {
-    if (done()) {
-      return true;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return false;
-}
-
 void FakeEngine::run() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {

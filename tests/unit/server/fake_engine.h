@@ -46,8 +46,6 @@ class FakeEngine : public Engine {
   size_t num_aborted() const;  // whole requests
   size_t num_aborted_choices() const;
   size_t num_submitted() const;
-  // Waits until `done` holds, at most 5 seconds.
-  bool wait(const std::function<bool()>& done) const;
 
   static constexpr int32_t kEosToken = 4002;
 

@@ -12,11 +12,10 @@
 #include <array>
 #include <cctype>
 #include <stdexcept>
+#include <thread>
 
 namespace deltaserve {
 namespace {
-
-constexpr int kTimeoutSeconds = 10;
 
 std::string lower(std::string text) {
   std::ranges::transform(text, text.begin(),
@@ -26,8 +25,19 @@ std::string lower(std::string text) {
 
 }  // namespace
 
+bool wait_until(const std::function<bool()>& done) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!done()) {
+    if (std::chrono::steady_clock::now() > end) {
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
+
 RawClient::RawClient(uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-  const timeval timeout{kTimeoutSeconds, 0};
+  const timeval timeout{kPatience.count(), 0};
   ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
   ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
   sockaddr_in address{};

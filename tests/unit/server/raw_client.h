@@ -3,11 +3,18 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 
 namespace deltaserve {
+
+// How long tests wait for what must come: only a failing test takes that long, on any machine.
+inline constexpr std::chrono::seconds kPatience{60};
+
+// Waits until `done` holds; false if it does not within kPatience.
+bool wait_until(const std::function<bool()>& done);
 
 struct RawResponse {
   int status = 0;                              // 0: the connection ended before a whole response
@@ -29,13 +36,14 @@ class RawClient {
   std::string read_until(std::string_view text);
   // True if the peer closes within that time; what it sends meanwhile can still be read.
   bool closed_within(std::chrono::milliseconds time);
+  bool closed() { return closed_within(kPatience); }
   void close();  // with what is unread: the peer may see a reset
   void reset();  // closes without goodbye
   void shutdown_write();
   void set_receive_buffer(int bytes);
 
  private:
-  bool fill();  // reads more into buffer_; false at the end or after 10 seconds
+  bool fill();  // reads more into buffer_; false at the end or after kPatience
 
   int socket_ = -1;
   std::string buffer_;

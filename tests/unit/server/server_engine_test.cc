@@ -154,9 +154,7 @@ TEST_F(ServerEngineTest, AFullQueueIsA429WithRetryAfter) {
   for (RawClient* client : {&first, &second}) {
     client->send(http_request("POST", "/v1/chat/completions", chat_body(R"("max_tokens":3)")));
   }
-  for (int i = 0; i < 5000 && real_engine_->stats().num_waiting < 2; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  ASSERT_TRUE(wait_until([&] { return real_engine_->stats().num_waiting == 2; }));
   for (const char* fields : {R"("max_tokens":3)", R"("max_tokens":3,"stream":true)"}) {
     const RawResponse refused = chat(fields);
     EXPECT_EQ(refused.status, 429) << refused.body;
@@ -183,9 +181,7 @@ TEST_F(ServerEngineTest, ADeadEngineSaysSoAtHealth) {
   request_of_it.prompt_token_ids = {kWord};
   request_of_it.sampling.max_tokens = 2;
   ASSERT_TRUE(real_engine_->submit(request_of_it));
-  for (int i = 0; i < 5000 && real_engine_->healthy(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  ASSERT_TRUE(wait_until([&] { return !real_engine_->healthy(); }));
   const RawResponse health = request("GET", "/health");
   EXPECT_EQ(health.status, 503);
   EXPECT_NE(health.body.find("no sink"), std::string::npos) << health.body;

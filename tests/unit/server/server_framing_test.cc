@@ -115,8 +115,8 @@ TEST_F(ServerFramingTest, AHalfClosedConnectionAbortsAGeneration) {
   client.send(http_request("POST", "/v1/chat/completions", chat_body(R"("stream":true)")));
   EXPECT_NE(client.read_until("data: "), "");
   client.shutdown_write();
-  EXPECT_TRUE(client.closed_within(std::chrono::seconds(5)));
-  EXPECT_TRUE(engine_->wait([&] { return engine_->num_aborted() == 1; }));
+  EXPECT_TRUE(client.closed());
+  EXPECT_TRUE(wait_until([&] { return engine_->num_aborted() == 1; }));
 }
 
 TEST_F(ServerFramingTest, AnErrorIsStillSentWhenTheClientHasFinishedSending) {
@@ -124,7 +124,7 @@ TEST_F(ServerFramingTest, AnErrorIsStillSentWhenTheClientHasFinishedSending) {
   RawClient client(server_->port());
   client.send("GET /health");
   client.shutdown_write();
-  EXPECT_TRUE(client.closed_within(std::chrono::seconds(5)));
+  EXPECT_TRUE(client.closed());
   RawClient junk(server_->port());
   junk.send("junk\r\n\r\n");
   junk.shutdown_write();
@@ -156,7 +156,7 @@ TEST_F(ServerFramingTest, RefusesWhatIsNotHttpAndLivesOn) {
     EXPECT_EQ(response.status, status) << bytes;
     EXPECT_EQ(response.headers.at("connection"), "close") << bytes;
     error_code_of(response);
-    EXPECT_TRUE(client.closed_within(std::chrono::seconds(5))) << bytes;
+    EXPECT_TRUE(client.closed()) << bytes;
   }
   expect_alive();
 }

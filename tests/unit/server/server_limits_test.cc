@@ -71,11 +71,11 @@ TEST_F(ServerLimitsTest, ClosesIdleConnections) {
   options_.idle_timeout = milliseconds(100);
   start();
   RawClient fresh(server_->port());
-  EXPECT_TRUE(fresh.closed_within(milliseconds(3000)));
+  EXPECT_TRUE(fresh.closed());
   RawClient used(server_->port());
   used.send(http_request("GET", "/health"));
   EXPECT_EQ(used.read_response().status, 200);
-  EXPECT_TRUE(used.closed_within(milliseconds(3000)));
+  EXPECT_TRUE(used.closed());
 }
 
 TEST_F(ServerLimitsTest, GivesUpOnSlowHeadersAndBodies) {
@@ -88,7 +88,7 @@ TEST_F(ServerLimitsTest, GivesUpOnSlowHeadersAndBodies) {
   RawClient body(server_->port());
   body.send("POST /v1/completions HTTP/1.1\r\nHost: t\r\nContent-Length: 100\r\n\r\n{");
   EXPECT_EQ(body.read_response().status, 408);
-  EXPECT_TRUE(body.closed_within(milliseconds(5000)));
+  EXPECT_TRUE(body.closed());
 }
 
 // Bytes that come regularly move no deadline.
@@ -109,12 +109,11 @@ TEST_F(ServerLimitsTest, GivesUpOnTricklingHeadersAndBodies) {
     RawClient client(server_->port());
     const size_t head = bytes.size() - 800;
     client.send(bytes.substr(0, head));
-    const auto begin = std::chrono::steady_clock::now();
     size_t sent = head;
     while (sent < bytes.size() && !client.closed_within(milliseconds(10))) {
       client.send(bytes.substr(sent++, 1));
     }
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+    EXPECT_LT(sent, bytes.size());
     EXPECT_EQ(client.read_response().status, 408);
   }
   expect_alive();
@@ -130,8 +129,8 @@ TEST_F(ServerLimitsTest, GivesUpOnAReaderThatTakesNothing) {
     body += "hello ";  // 128 times: more than sockets buffer
   }
   client.send(http_request("POST", "/v1/completions", body + "\"}"));
-  ASSERT_TRUE(engine_->wait([&] { return engine_->num_submitted() == 1; }));
-  EXPECT_TRUE(engine_->wait([&] {
+  ASSERT_TRUE(wait_until([&] { return engine_->num_submitted() == 1; }));
+  EXPECT_TRUE(wait_until([&] {
     return request("GET", "/metrics").body.find("deltaserve:http_connections{} 1") !=
            std::string::npos;
   }));
@@ -155,7 +154,7 @@ TEST_F(ServerLimitsTest, LimitsTheBodiesOfAllConnectionsTogether) {
     client.send(head + "20000\r\nExpect: 100-continue\r\n\r\n");
     return client.read_response();
   };
-  ASSERT_TRUE(engine_->wait([&] { return announce().status == 503; }));  // both have been read
+  ASSERT_TRUE(wait_until([&] { return announce().status == 503; }));  // both have been read
   const RawResponse refused = announce();
   EXPECT_TRUE(refused.headers.contains("retry-after"));
   error_code_of(refused);
@@ -171,7 +170,7 @@ TEST_F(ServerLimitsTest, LimitsTheBodiesOfAllConnectionsTogether) {
   }
   EXPECT_EQ(chat().status, 200);  // a small one fits beside them
   slow[0]->close();
-  ASSERT_TRUE(engine_->wait([&] { return announce().status == 100; }));
+  ASSERT_TRUE(wait_until([&] { return announce().status == 100; }));
   EXPECT_EQ(chat(large).status, 200);
   slow[1]->send(std::string(60'000 - 45'001 - 1, ' ') + "}");
   EXPECT_EQ(slow[1]->read_response().status, 400);  // an empty object
@@ -194,10 +193,10 @@ TEST_F(ServerLimitsTest, LimitsTheNumberOfConnections) {
     const RawResponse refused = third.read_response();
     EXPECT_EQ(refused.status, 503);
     error_code_of(refused);
-    EXPECT_TRUE(third.closed_within(milliseconds(5000)));
+    EXPECT_TRUE(third.closed());
   }
   first.close();
-  ASSERT_TRUE(engine_->wait([&] {
+  ASSERT_TRUE(wait_until([&] {
     RawClient again(server_->port());
     again.send(http_request("GET", "/health"));
     return again.read_response().status == 200;
@@ -213,7 +212,7 @@ TEST_F(ServerLimitsTest, ASlowReaderLosesItsSequence) {
   client.send(http_request("POST", "/v1/chat/completions",
                            chat_body(R"("stream":true,"n":20,"max_tokens":90000)")));
   EXPECT_NE(client.read_until("data: "), "");
-  EXPECT_TRUE(engine_->wait([&] { return engine_->num_aborted() == 1; }));
+  EXPECT_TRUE(wait_until([&] { return engine_->num_aborted() == 1; }));
   EXPECT_EQ(engine_->num_running(), 0U);
   max_repeats_ = 1;
   expect_alive();

@@ -142,9 +142,9 @@ TEST_F(ServerLogTest, AClientThatLeavesIsA499) {
     RawClient whole(server_->port());
     whole.send(
         http_request("POST", "/v1/chat/completions", chat_body(), "X-Request-Id: left2\r\n"));
-    ASSERT_TRUE(engine_->wait([&] { return engine_->num_submitted() == 2; }));
+    ASSERT_TRUE(wait_until([&] { return engine_->num_submitted() == 2; }));
   }
-  ASSERT_TRUE(engine_->wait([&] { return engine_->num_aborted() == 2; }));
+  ASSERT_TRUE(wait_until([&] { return engine_->num_aborted() == 2; }));
   const std::string metrics = request("GET", "/metrics").body;
   EXPECT_CONTAINS(metrics, "deltaserve:client_disconnects_total{} 2");
   EXPECT_CONTAINS(
