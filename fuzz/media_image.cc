@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto item = processor.process(file);
   if (plan.has_value() != item.has_value()) std::abort();
   if (item &&
-      ((*item)->num_tokens() != plan->num_tokens || (*item)->patches.size() != plan->num_values)) {
+      ((*item)->num_tokens() != plan->num_tokens || (*item)->patches.size() != plan->num_bytes)) {
     std::abort();
   }
   return 0;

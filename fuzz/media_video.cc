@@ -30,6 +30,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   const int64_t tokens = plan->tokens_per_patch * std::ssize(plan->timestamps);
-  if ((*item)->patches.size() != plan->num_values || (*item)->num_tokens() != tokens) std::abort();
+  if ((*item)->patches.size() != plan->num_bytes || (*item)->num_tokens() != tokens) std::abort();
   return 0;
 }

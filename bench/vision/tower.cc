@@ -140,9 +140,11 @@ class TowerBench {
     auto item = std::make_shared<VisionItem>();
     item->grid_h = size.height;
     item->grid_w = size.width;
-    item->patches.resize(static_cast<size_t>(size.patches() * 1536));
+    item->offset.fill(127.5F);
+    item->scale.fill(127.5F);
+    item->patches.resize(static_cast<size_t>(size.patches() * 768));
     for (size_t i = 0; i < item->patches.size(); ++i) {
-      item->patches[i] = static_cast<float>(i * 2654435761U % 255) / 127.5F - 1.0F;
+      item->patches[i] = static_cast<uint8_t>(i * 2654435761U % 255);
     }
     std::vector<int32_t> pages;
     for (int64_t i = 0; i < vision_pages_for(item->num_tokens()); ++i) {

@@ -131,7 +131,7 @@ Result<void> load_prompt_media(const MediaInput& input, const std::vector<Prompt
   for (const PromptMedia& part : media) {
     const VideoSource& source = part.source;
     Result<std::shared_ptr<const VisionItem>> item =
-        part.video ? input.store->load(digest_of(source), part.video->num_values,
+        part.video ? input.store->load(digest_of(source), part.video->num_bytes,
                                        [&] { return input.videos->process(source, *part.video); })
                    : input.store->load(source.files.front());
     if (!item) {

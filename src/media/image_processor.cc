@@ -28,8 +28,7 @@ Result<ImagePlan> ImageProcessor::inspect(Bytes file) const {
   if (!resized) return std::unexpected(resized.error());
   const int64_t block = int64_t{settings_.patch_size} * settings_.merge_size;
   const int64_t area = int64_t{resized->height} * resized->width;
-  return ImagePlan{*resized, area / (block * block),
-                   static_cast<size_t>(area * 3 * settings_.temporal_patch_size)};
+  return ImagePlan{*resized, area / (block * block), static_cast<size_t>(area) * kPixelChannels};
 }
 
 Result<std::shared_ptr<const VisionItem>> ImageProcessor::process(Bytes file) const {
@@ -42,6 +41,8 @@ Result<std::shared_ptr<const VisionItem>> ImageProcessor::process(Bytes file) co
   item->grid_h = image.height / settings_.patch_size;
   item->grid_w = image.width / settings_.patch_size;
   item->merge_size = settings_.merge_size;
+  item->offset = settings_.offset;
+  item->scale = settings_.scale;
   item->content_hash = hash_pixels(image);
   item->patches = make_patches(image, settings_);
   return item;

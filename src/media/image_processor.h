@@ -17,7 +17,7 @@ namespace deltaserve {
 struct ImagePlan {
   ImageSize resized;       // what the upright picture is resized to
   int64_t num_tokens = 0;  // placeholders in the prompt
-  size_t num_values = 0;   // of VisionItem::patches
+  size_t num_bytes = 0;    // of VisionItem::patches
 };
 
 class ImageProcessor {

@@ -13,7 +13,7 @@ namespace deltaserve {
 
 struct ImageSettings {
   int32_t patch_size = 16;
-  int32_t temporal_patch_size = 2;  // a picture is repeated for every frame of a patch
+  int32_t temporal_patch_size = 2;  // the tower repeats a picture for every frame of a patch
   int32_t merge_size = 2;
   int64_t min_pixels = 0;  // of the resized picture
   int64_t max_pixels = 0;

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kMaxKept = 1024;
 
 size_t bytes_of(const VisionItem& item) {
-  return item.patches.size() * sizeof(float);
+  return item.patches.size();
 }
 
 }  // namespace
@@ -29,12 +29,11 @@ Result<ImageStore::Item> ImageStore::load(Bytes file) {
   if (Item kept = find(name)) return kept;
   const Result<ImagePlan> plan = processor_.inspect(file);
   if (!plan) return std::unexpected(plan.error());
-  return load(name, plan->num_values, [&] { return processor_.process(file); });
+  return load(name, plan->num_bytes, [&] { return processor_.process(file); });
 }
 
-Result<ImageStore::Item> ImageStore::load(const Digest& name, size_t num_values, const Make& make) {
+Result<ImageStore::Item> ImageStore::load(const Digest& name, size_t bytes, const Make& make) {
   if (Item kept = find(name)) return kept;
-  const size_t bytes = num_values * sizeof(float);
   if (bytes > memory_.max_live_bytes) {
     return invalid(
         fmt::format("After resizing it takes {} bytes of memory: this server has {} for "

@@ -18,9 +18,9 @@
 namespace deltaserve {
 
 struct ImageMemory {
-  // The largest picture of released checkpoints has 384 MiB of patches: ten of them at once.
+  // The largest picture of released checkpoints has 48 MiB of patches: 85 of them at once.
   size_t max_live_bytes = size_t{4} << 30;
-  // Of those, kept without a request: a few large pictures or hundreds of small ones.
+  // Of those, kept without a request: five of the largest, or thousands of small ones.
   size_t max_cached_bytes = size_t{256} << 20;
 };
 
@@ -38,9 +38,9 @@ class ImageStore {
   // kUnavailable if there is no memory for it now, kInvalidArgument if there never is.
   Result<std::shared_ptr<const VisionItem>> load(Bytes file);
 
-  // What `name` names, kept from before or made now, with so many values in its patches. Errors:
-  // those of `make`, and of memory as above.
-  Result<Item> load(const Digest& name, size_t num_values, const Make& make);
+  // What `name` names, kept from before or made now, with so many bytes of patches. Errors: those
+  // of `make`, and of memory as above.
+  Result<Item> load(const Digest& name, size_t bytes, const Make& make);
 
   const ImageLimits& limits() const { return processor_.limits(); }
   size_t live_bytes() const { return live_bytes_->load(std::memory_order_relaxed); }

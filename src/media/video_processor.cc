@@ -34,7 +34,10 @@ class PatchWriter {
     item_->merge_size = settings.merge_size;
     item_->is_video = true;
     item_->timestamps = plan.timestamps;
-    item_->patches.resize(plan.num_values);
+    item_->frames = settings.temporal_patch_size;
+    item_->offset = settings.offset;
+    item_->scale = settings.scale;
+    item_->patches.resize(plan.num_bytes);
   }
 
   void add(RgbImage frame) {
@@ -67,7 +70,7 @@ class PatchWriter {
   std::shared_ptr<VisionItem> item_;
   std::vector<RgbImage> frames_;  // of the patch that is not yet full
   std::vector<Digest> names_;     // of all frames
-  size_t written_ = 0;            // values
+  size_t written_ = 0;            // bytes
 };
 
 }  // namespace
@@ -93,8 +96,8 @@ Result<VideoPlan> VideoProcessor::make_plan(std::vector<int64_t> indices, double
                  .timestamps = {},
                  .tokens_per_patch = area / (block * block)};
   plan.timestamps = patch_times(plan.indices, fps, frame.temporal_patch_size);
-  plan.num_values =
-      plan.timestamps.size() * static_cast<size_t>(area * 3 * frame.temporal_patch_size);
+  plan.num_bytes = plan.timestamps.size() * static_cast<size_t>(area) * kPixelChannels *
+                   static_cast<size_t>(frame.temporal_patch_size);
   return plan;
 }
 

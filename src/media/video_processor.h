@@ -35,7 +35,7 @@ struct VideoPlan {
   std::vector<int64_t> indices;    // of the frames that are shown
   std::vector<double> timestamps;  // [temporal patches] seconds
   int64_t tokens_per_patch = 0;    // of each of them
-  size_t num_values = 0;           // of VisionItem::patches
+  size_t num_bytes = 0;            // of VisionItem::patches
 };
 
 class VideoProcessor {

@@ -80,17 +80,24 @@ ModelMemory Decoder::memory() const {
           .own_memory = backend_.has_own_memory()};
 }
 
+StepLimits Decoder::with_vision(StepLimits limits) const {
+  if (!vision_ || limits.max_frame_patches == 0) return limits;
+  limits.max_vision_rows = kVisionPartRows;
+  limits.vision = vision_->shape();
+  return limits;
+}
+
 int64_t Decoder::workspace_bytes(const StepLimits& limits) const {
   return Workspace::bytes(config_, backend_.compute_dtype(), limits) + BatchBuffers::bytes(limits) +
-         (vision_ ? vision_->workspace_bytes(limits) : 0);
+         (vision_ ? vision_->workspace_bytes(limits) : 0) +
+         backend_.vision_scratch_bytes(with_vision(limits));
 }
 
 Result<void> Decoder::allocate(const StepLimits& limits, int64_t num_blocks,
                                int64_t num_state_slots) {
   DS_CHECK(!workspace_, "allocate() is called once");
   DS_CHECK(limits.max_tokens > 0 && limits.max_seqs > 0 && limits.max_model_len > 0);
-  limits_ = limits;
-  limits_.max_vision_rows = vision_ && limits.max_frame_patches > 0 ? kVisionPartRows : 0;
+  limits_ = with_vision(limits);
   if (Result<void> reserved = backend_.reserve(limits_); !reserved) {
     return reserved;
   }
@@ -303,9 +310,8 @@ Result<std::unique_ptr<Model>> load_model(const Checkpoint& checkpoint, Backend&
     return std::unexpected(std::move(checked.error()));
   }
   if (config->vision) {
-    const VisionShape shape = {.num_heads = config->vision->num_heads,
-                               .head_dim = config->vision->hidden_size / config->vision->num_heads};
-    if (Result<void> checked = backend.check_vision_shape(shape); !checked) {
+    if (Result<void> checked = backend.check_vision_shape(vision_shape(*config->vision));
+        !checked) {
       return std::unexpected(std::move(checked.error()));
     }
   }

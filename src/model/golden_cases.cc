@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <span>
 
 namespace deltaserve {
@@ -16,6 +18,9 @@ constexpr std::string_view kInputIds = ".input_ids";
 
 // Patches on a side, or frames: their product stays within 63 bits.
 constexpr int32_t kMaxGrid = 1 << 16;
+
+// Levels 0 to 255 are the values -1 to 1.
+constexpr float kHalfRange = 127.5F;
 
 std::unexpected<Error> bad_tensor(const std::string& name, std::string_view what) {
   return invalid(fmt::format("tensor \"{}\" {}", name, what), name);
@@ -145,28 +150,46 @@ Result<std::vector<int32_t>> read_matrix(const SafetensorsFile& file, const std:
   return values;
 }
 
-// Patches as the tower takes them, [N, W].
-Result<std::vector<float>> read_patches(const SafetensorsFile& file, const std::string& name,
-                                        int64_t width) {
+// A sample from -1 to 1 as its level of 0 to 255; none for a value between two levels.
+std::optional<uint8_t> level_of(float value) {
+  constexpr float kTolerance = 1e-3F;
+  const float exact = value * kHalfRange + kHalfRange;
+  const float level = std::nearbyint(exact);
+  if (!(level >= 0.0F && level <= 255.0F && std::abs(exact - level) <= kTolerance)) {
+    return std::nullopt;
+  }
+  return static_cast<uint8_t>(level);
+}
+
+// Patches as levels, [N, W].
+Result<std::vector<uint8_t>> read_patches(const SafetensorsFile& file, const std::string& name,
+                                          int64_t width) {
   const TensorView& view = *file.find(name);
   if (view.shape.size() != 2 || view.shape[1] != width) {
     return bad_tensor(name, fmt::format("must have {} columns", width));
   }
-  if (view.dtype == DType::kF32) {
-    return to_float_vector(view);
+  std::vector<uint8_t> levels(static_cast<size_t>(view.num_elements()));
+  if (view.dtype == DType::kU8) {
+    std::ranges::transform(std::span(view.data, levels.size()), levels.begin(),
+                           [](std::byte level) { return std::to_integer<uint8_t>(level); });
+    return levels;
   }
-  if (view.dtype != DType::kU8) {
+  if (view.dtype != DType::kF32) {
     return bad_tensor(name, "must be float32 or uint8");
   }
-  std::vector<float> values(static_cast<size_t>(view.num_elements()));
-  constexpr float kHalfRange = 127.5F;
+  const std::vector<float> values = to_float_vector(view);
   for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = (static_cast<float>(std::to_integer<int>(view.data[i])) - kHalfRange) / kHalfRange;
+    const std::optional<uint8_t> level = level_of(values[i]);
+    if (!level) {
+      return bad_tensor(
+          name, fmt::format("holds {}, which is none of 256 levels from -1 to 1", values[i]));
+    }
+    levels[i] = *level;
   }
-  return values;
+  return levels;
 }
 
-Result<void> split_items(const std::vector<float>& patches, const std::vector<int32_t>& grids,
+Result<void> split_items(const std::vector<uint8_t>& patches, const std::vector<int32_t>& grids,
                          const VisionConfig& vision, int64_t width, GoldenCase& golden) {
   auto next = patches.begin();
   for (size_t i = 0; i < grids.size(); i += 3) {
@@ -176,6 +199,9 @@ Result<void> split_items(const std::vector<float>& patches, const std::vector<in
     item->grid_w = grids[i + 2];
     item->merge_size = vision.spatial_merge_size;
     item->is_video = item->grid_t > 1;
+    item->frames = vision.temporal_patch_size;
+    item->offset.fill(kHalfRange);
+    item->scale.fill(kHalfRange);
     const bool in_range = std::ranges::all_of(
         std::span(grids).subspan(i, 3), [](int32_t size) { return size > 0 && size <= kMaxGrid; });
     const int64_t values = in_range ? item->num_patches() * width : 0;
@@ -201,7 +227,7 @@ Result<void> read_vision(const SafetensorsFile& file, const ModelConfig& config,
   const VisionConfig& vision = *config.vision;
   const int64_t width =
       int64_t{3} * vision.temporal_patch_size * vision.patch_size * vision.patch_size;
-  const Result<std::vector<float>> patches = read_patches(file, pixels, width);
+  const Result<std::vector<uint8_t>> patches = read_patches(file, pixels, width);
   if (!patches) {
     return std::unexpected(patches.error());
   }

@@ -7,7 +7,7 @@
 //   NAME.greedy_ids [n] int32, NAME.greedy_logits [n, V] float32   optional: ids[0] follows the
 //                                prompt, logits[i] come after ids[0..i] have been fed
 // A case with pictures has beside that
-//   NAME.pixel_values [N, W] float32, or uint8 (0 to 255 is -1 to 1)   their patches
+//   NAME.pixel_values [N, W] uint8, or float32 of 256 levels from -1 to 1   their patches
 //   NAME.grid_thw [K, 3] int32   frames (several: a video), rows and columns of patches of each
 //   NAME.vision_embeds [n, H] float32   what the vision tower makes of them
 //   NAME.position_ids [3, T] int32      optional: M-RoPE positions of the prompt

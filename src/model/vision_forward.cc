@@ -3,9 +3,10 @@
 // the last one the merger. Every stage leaves the norm that the next one reads in `normed`.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <span>
 
 #include "base/check.h"
+#include "model/vision_pixels.h"
 #include "model/vision_tower.h"
 #include "tensor/dtype.h"
 
@@ -64,26 +65,21 @@ void VisionTower::norm(int64_t block, int64_t begin, int64_t end, const float* d
 
 void VisionTower::embed(int64_t begin, int64_t end) {
   const int64_t hidden = config_.hidden_size;
-  const int64_t width = patch_width();
   const auto side = static_cast<int32_t>(std::lround(std::sqrt(config_.num_position_embeddings)));
-  const bool is_float = backend_.compute_dtype() == DType::kF32;
+  const DType x_dtype = backend_.compute_dtype();
   for (size_t f = 0; f < pass_.size(); ++f) {
     const Frame& frame = pass_[f];
     const int64_t from = std::max(begin, frame.first) - frame.first;
     const int64_t to = std::min(end, frame.first + frame.count) - frame.first;
     if (from >= to) continue;
     const VisionItem& item = *frame.job->item;
-    const float* patches = item.patches.data() + (frame.index * frame.count + from) * width;
     const int64_t rows = to - from;
-    const auto values = static_cast<size_t>(rows * width);
-    if (is_float) {
-      backend_.copy_to_device(pixels_.data(), patches, values * sizeof(float));
-    } else {
-      staging_.resize(values * sizeof(BFloat16));
-      auto* rounded = reinterpret_cast<BFloat16*>(staging_.data());
-      std::transform(patches, patches + values, rounded, [](float x) { return to_bfloat16(x); });
-      backend_.copy_to_device(pixels_.data(), rounded, staging_.size());
-    }
+    const int64_t first_patch = frame.index * frame.count + from;
+    const std::span<std::byte> pixels =
+        std::span(staging_).first(static_cast<size_t>(rows * patch_width() * dtype_size(x_dtype)));
+    write_pixel_rows(item, first_patch, first_patch + rows, config_.temporal_patch_size, x_dtype,
+                     pixels);
+    backend_.copy_to_device(pixels_.data(), pixels.data(), pixels.size());
     const VisionTaps taps = make_vision_taps(grids_[f], from, to, item.grid_h, item.grid_w, side);
     backend_.copy_to_device(taps_.data(), taps.taps.data(), taps.taps.size() * sizeof(int32_t));
     backend_.copy_to_device(tap_weights_.data(), taps.weights.data(),

@@ -45,6 +45,10 @@ std::unique_ptr<LinearWeight> load_patch_embed(const VisionConfig& config, Weigh
 
 }  // namespace
 
+VisionShape vision_shape(const VisionConfig& config) {
+  return {.num_heads = config.num_heads, .head_dim = config.hidden_size / config.num_heads};
+}
+
 VisionBlock::VisionBlock(const VisionConfig& config, int32_t index, WeightLoader& loader) {
   const int64_t hidden = config.hidden_size;
   const int64_t inner = config.intermediate_size;
@@ -86,6 +90,10 @@ int64_t VisionTower::patch_width() const {
   return int64_t{3} * config_.temporal_patch_size * config_.patch_size * config_.patch_size;
 }
 
+int64_t VisionTower::staging_bytes() const {
+  return kVisionPartRows * patch_width() * dtype_size(backend_.compute_dtype());
+}
+
 namespace {
 
 using Planned = std::pair<DeviceBuffer*, int64_t>;
@@ -108,7 +116,9 @@ int64_t VisionTower::workspace_bytes(const StepLimits& limits) const {
       std::max(C * config_.intermediate_size, kVisionPageRows * merge * hidden) * x;
   const int64_t per_patch = hidden * (4 + 4 * x) + 2 * 4;
   const int64_t per_part_row = (patch_width() + hidden) * x + hidden * 4 + 4 * (4 + 4);
-  return P * per_patch + C * per_part_row + inner + 2 * part_segments() * 4 +
+  // A device's memory does not hold what waits on the host.
+  const int64_t staging = backend_.has_own_memory() ? 0 : staging_bytes();
+  return P * per_patch + C * per_part_row + inner + staging + 2 * part_segments() * 4 +
          limits.vision_pages * kVisionPageRows * config_.out_hidden_size * 4;
 }
 
@@ -140,14 +150,18 @@ Result<void> VisionTower::allocate(const StepLimits& limits) {
     if (!memory) return std::unexpected(std::move(memory.error()));
     *buffer = std::move(*memory);
   }
+  staging_.resize(static_cast<size_t>(staging_bytes()));
   return {};
 }
 
 Result<void> VisionTower::check(const VisionItem& item) const {
   const int32_t merge = config_.spatial_merge_size;
-  const bool fits = item.merge_size == merge && item.grid_t > 0 && item.grid_h > 0 &&
+  const int32_t frames = config_.temporal_patch_size;
+  const bool fits_frames = item.frames == 1 || item.frames == frames;
+  const bool fits = fits_frames && item.merge_size == merge && item.grid_t > 0 && item.grid_h > 0 &&
                     item.grid_w > 0 && item.grid_h % merge == 0 && item.grid_w % merge == 0 &&
-                    static_cast<int64_t>(item.patches.size()) == item.num_patches() * patch_width();
+                    static_cast<int64_t>(item.patches.size()) ==
+                        item.num_patches() * (patch_width() / frames) * item.frames;
   if (!fits) return invalid("a picture's patches are not cut for this model", "messages");
   if (int64_t{item.grid_h} * item.grid_w > max_frame_patches_) {
     return invalid(fmt::format("a picture of {} x {} patches is larger than the {} patches that "

@@ -41,13 +41,16 @@ struct VisionJob {
   std::vector<int32_t> pages;
 };
 
+VisionShape vision_shape(const VisionConfig& config);
+
 class VisionTower {
  public:
   // Errors are kept by the loader.
   VisionTower(const VisionConfig& config, Backend& backend, WeightLoader& loader);
 
   const VisionConfig& config() const { return config_; }
-  // Of limits.max_frame_patches and limits.vision_pages.
+  VisionShape shape() const { return vision_shape(config_); }
+  // Of limits.max_frame_patches and limits.vision_pages, beside the backend's own scratch.
   int64_t workspace_bytes(const StepLimits& limits) const;
   Result<void> allocate(const StepLimits& limits);
   int64_t num_pages() const { return num_pages_; }
@@ -79,7 +82,8 @@ class VisionTower {
     int64_t to = 0;  // row of the pool
   };
 
-  int64_t patch_width() const;
+  int64_t patch_width() const;    // values of a patch as the tower reads it
+  int64_t staging_bytes() const;  // of staging_
   double row_flop() const;
   void start_pass();
   void run_part(int64_t begin, int64_t end);
@@ -121,14 +125,14 @@ class VisionTower {
   DeviceBuffer pool_;
 
   std::vector<VisionJob> jobs_;
-  std::deque<Frame> waiting_;      // of the jobs, not begun
-  std::vector<Frame> pass_;        // frames that go through the layers together
-  std::vector<VisionGrid> grids_;  // of the pass
-  std::vector<MergedRun> merged_;  // of the pass
-  int64_t num_patches_ = 0;        // of the pass
-  int64_t stage_ = -1;             // -1: no pass; 0: embed; then two a block; then the merger
-  int64_t next_ = 0;               // row of the stage, or merged run
-  std::vector<std::byte> staging_;
+  std::deque<Frame> waiting_;       // of the jobs, not begun
+  std::vector<Frame> pass_;         // frames that go through the layers together
+  std::vector<VisionGrid> grids_;   // of the pass
+  std::vector<MergedRun> merged_;   // of the pass
+  int64_t num_patches_ = 0;         // of the pass
+  int64_t stage_ = -1;              // -1: no pass; 0: embed; then two a block; then the merger
+  int64_t next_ = 0;                // row of the stage, or merged run
+  std::vector<std::byte> staging_;  // [C, patch_width] X, on the host
 };
 
 }  // namespace deltaserve

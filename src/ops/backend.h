@@ -75,8 +75,10 @@ class Backend {
   virtual int64_t kv_block_bytes(const CacheShape& shape) const = 0;
   virtual int64_t recurrent_state_bytes(const CacheShape& shape) const = 0;
 
-  // Sizes the workspace; called once, before the first op.
+  // Sizes the workspace; called once, before the first op. Errors: no memory for it.
   virtual Result<void> reserve(const StepLimits& limits) = 0;
+  // Bytes that reserve() takes for the vision ops at these limits, for the memory plan.
+  virtual int64_t vision_scratch_bytes(const StepLimits& /*limits*/) const { return 0; }
 
   // Runs `launch`, which calls the ops of a step of this key. A device may record what it launches
   // and repeat the record for later steps of the key instead of calling it.

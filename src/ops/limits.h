@@ -7,6 +7,12 @@
 
 namespace deltaserve {
 
+// What decides which kernels the vision tower needs; asked once, before its weights are loaded.
+struct VisionShape {
+  int32_t num_heads = 0;
+  int32_t head_dim = 0;  // 64 or 72 in the releases, a multiple of 4
+};
+
 // The largest step the engine will ever run; a backend sizes its workspace from it once.
 struct StepLimits {
   int64_t max_tokens = 0;  // T
@@ -16,6 +22,7 @@ struct StepLimits {
   int64_t max_vision_rows = 0;    // patches of a call of a vision op; keys may be more. 0: no tower
   int64_t max_frame_patches = 0;  // of a picture, or of a frame of a video; 0: none are taken
   int64_t vision_pages = 0;       // of embeddings that the model keeps
+  VisionShape vision = {};        // where there is a tower
 };
 
 // Shapes that decide the cache layouts.

@@ -9,12 +9,6 @@
 
 namespace deltaserve {
 
-// What decides which kernels the tower needs; asked once, before its weights are loaded.
-struct VisionShape {
-  int32_t num_heads = 0;
-  int32_t head_dim = 0;  // 64 or 72 in the releases, a multiple of 4
-};
-
 enum class Activation : uint8_t {
   kNone,
   kGeluTanh,  // 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x³)))

@@ -44,7 +44,7 @@ class PictureModelTest : public testing::TestWithParam<DType> {
       items_.push_back(item);
       auto negative = std::make_shared<VisionItem>(*item);
       negative->content_hash = {i + 10, 0};
-      for (float& value : negative->patches) value = -value;
+      for (uint8_t& level : negative->patches) level = static_cast<uint8_t>(255 - level);
       negatives_.push_back(std::move(negative));
     }
   }

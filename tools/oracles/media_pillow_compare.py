@@ -6,7 +6,7 @@
   (another version of the same library), 16-bit greys are compared with their high byte, which Pillow
   clips instead; the rest is equal.
 * resize: 200 random sizes, equal to Pillow 12 (13 sometimes takes columns before rows, which differs by 1).
-* process: patches from Pillow's pixels by the definition, equal as float32.
+* process: patches from Pillow's pixels by the definition, equal as levels.
 """
 import argparse
 import io
@@ -176,11 +176,9 @@ def smart_resize(height, width, config):
 
 def patches(pixels, config):
     size, merge = config["patch_size"], config["merge_size"]
-    values = (pixels.astype(np.float32) - np.float32(127.5)) / np.float32(127.5)
-    height, width = values.shape[0] // size, values.shape[1] // size
-    frames = np.repeat(values.transpose(2, 0, 1)[None], 2, 0)  # T C H W
-    blocks = frames.reshape(2, 3, height // merge, merge, size, width // merge, merge, size)
-    return np.ascontiguousarray(blocks.transpose(2, 5, 3, 6, 1, 0, 4, 7))
+    height, width = pixels.shape[0] // size, pixels.shape[1] // size
+    blocks = pixels.transpose(2, 0, 1).reshape(3, height // merge, merge, size, width // merge, merge, size)
+    return np.ascontiguousarray(blocks.transpose(1, 4, 2, 5, 0, 3, 6))
 
 
 def add_process(comparison, rng):

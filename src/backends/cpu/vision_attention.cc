@@ -31,6 +31,16 @@ int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
+// Keys and values of one head, packed.
+int64_t packed_head_bytes(int64_t padded_keys, int64_t head_dim, DType x_dtype) {
+  return 2 * padded_keys * round_up(head_dim, kPanelColumns) * dtype_size(x_dtype);
+}
+
+// Heads that are worked on together.
+int64_t heads_of_group(int64_t head_bytes, int64_t num_heads) {
+  return std::clamp<int64_t>(kPackedBytes / std::max<int64_t>(1, head_bytes), 1, num_heads);
+}
+
 class VisionAttention {
  public:
   VisionAttention(CpuContext& context, const VisionAttentionArgs& args)
@@ -45,9 +55,8 @@ class VisionAttention {
     for (int64_t s = 0; s < args.num_segments; ++s) {
       padded_keys_ += round_up(keys_of(s), kPanelColumns);
     }
-    head_bytes_ = 2 * padded_keys_ * padded_dim_ * x_bytes_;
-    group_ =
-        std::clamp<int64_t>(kPackedBytes / std::max<int64_t>(1, head_bytes_), 1, args.num_heads);
+    head_bytes_ = packed_head_bytes(padded_keys_, args.head_dim, context.compute_dtype);
+    group_ = heads_of_group(head_bytes_, args.num_heads);
   }
 
   void run() {
@@ -221,6 +230,16 @@ void VisionAttention::query_task(int64_t head, int64_t slot, const Place& place,
 }
 
 }  // namespace
+
+int64_t cpu_vision_scratch_bytes(DType x_dtype, const StepLimits& limits) {
+  const VisionShape& shape = limits.vision;
+  if (limits.max_frame_patches == 0 || shape.num_heads == 0) return 0;
+  // One frame of the largest size, or small ones of a single patch each, which is a whole panel.
+  const int64_t keys = std::max(round_up(limits.max_frame_patches, kPanelColumns),
+                                limits.max_vision_rows * kPanelColumns);
+  const int64_t head = packed_head_bytes(keys, shape.head_dim, x_dtype);
+  return std::min(shape.num_heads * head, std::max(kPackedBytes, head));
+}
 
 Result<void> check_cpu_vision_shape(const VisionShape& shape) {
   if (shape.head_dim <= 0 || shape.head_dim % 4 != 0) {

@@ -12,6 +12,9 @@ void cpu_add_positions(CpuContext& context, const AddPositionsArgs& args);
 void cpu_vision_rope(CpuContext& context, const VisionRopeArgs& args);
 void cpu_vision_attention(CpuContext& context, const VisionAttentionArgs& args);
 
+// The most shared scratch that attention takes at these limits.
+int64_t cpu_vision_scratch_bytes(DType x_dtype, const StepLimits& limits);
+
 // Errors: a head size that vision_rope does not serve.
 Result<void> check_cpu_vision_shape(const VisionShape& shape);
 

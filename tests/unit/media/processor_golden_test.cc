@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cmath>
 #include <string>
 
 #include "media/digest.h"
@@ -55,15 +54,6 @@ ImageSettings settings_of(const Case& c) {
   return settings;
 }
 
-std::vector<uint8_t> levels_of(const std::vector<float>& patches) {
-  std::vector<uint8_t> levels;
-  levels.reserve(patches.size());
-  for (const float value : patches) {
-    levels.push_back(static_cast<uint8_t>(std::lround(value * 127.5F + 127.5F)));
-  }
-  return levels;
-}
-
 TEST(ProcessorGolden, EqualsTransformers) {
   for (const Case& c : kCases) {
     SCOPED_TRACE(std::to_string(c.width) + "x" + std::to_string(c.height));
@@ -72,38 +62,34 @@ TEST(ProcessorGolden, EqualsTransformers) {
     ASSERT_TRUE(size.has_value());
     EXPECT_EQ(size->height, c.grid_h * 16);
     EXPECT_EQ(size->width, c.grid_w * 16);
-    const auto patches = make_patches(resize_bicubic(picture(c.width, c.height), *size), settings);
-    EXPECT_EQ(digest({levels_of(patches)}), c.digest);
+    const RgbImage image = resize_bicubic(picture(c.width, c.height), *size);
+    std::vector<uint8_t> twice(2 * image.pixels.size());  // as transformers repeats a picture
+    write_patches(std::vector<const RgbImage*>{&image, &image}, settings, twice.data());
+    EXPECT_EQ(digest({twice}), c.digest);
   }
 }
 
-TEST(Patches, NormalisesWithOneRounding) {
-  ImageSettings settings = settings_of(kCases[0]);
-  settings.patch_size = 1;
-  settings.merge_size = 1;
-  settings.temporal_patch_size = 1;
-  const RgbImage image{2, 1, {0, 127, 128, 255, 1, 2}};
-  const std::vector<float> expected = {-1.0F, -0.5F / 127.5F,   0.5F / 127.5F,
-                                       1.0F,  -126.5F / 127.5F, -125.5F / 127.5F};
-  EXPECT_EQ(make_patches(image, settings), expected);
-}
-
-// A row for each patch, four patches of a block after each other, frames repeated.
+// A row for each patch, four patches of a block after each other.
 TEST(Patches, OrdersBlocksChannelsAndFrames) {
   ImageSettings settings = settings_of(kCases[0]);
   settings.patch_size = 1;
-  settings.offset = {0.0F, 0.0F, 0.0F};
-  settings.scale = {1.0F, 1.0F, 1.0F};
   RgbImage image{4, 2, {}};
+  RgbImage later{4, 2, std::vector<uint8_t>(24, 99)};
   for (uint8_t pixel = 0; pixel < 8; ++pixel) {
     for (uint8_t c = 0; c < 3; ++c) image.pixels.push_back(static_cast<uint8_t>(pixel * 3 + c));
   }
-  std::vector<float> expected;
+  std::vector<uint8_t> one;
+  std::vector<uint8_t> two;
   for (const int pixel : {0, 1, 4, 5, 2, 3, 6, 7}) {
-    for (int c = 0; c < 3; ++c)
-      expected.insert(expected.end(), 2, static_cast<float>(pixel * 3 + c));
+    for (int c = 0; c < 3; ++c) {
+      one.push_back(static_cast<uint8_t>(pixel * 3 + c));
+      two.insert(two.end(), {one.back(), 99});
+    }
   }
-  EXPECT_EQ(make_patches(image, settings), expected);
+  EXPECT_EQ(make_patches(image, settings), one);
+  std::vector<uint8_t> both(two.size());
+  write_patches(std::vector<const RgbImage*>{&image, &later}, settings, both.data());
+  EXPECT_EQ(both, two);
 }
 
 }  // namespace

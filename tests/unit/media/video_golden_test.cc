@@ -73,11 +73,9 @@ std::vector<uint8_t> levels_of(const json::Value& golden_case, const std::vector
                                                number<int32_t>(golden_case, "height"), indices[i]),
                                     size));
     }
-    std::vector<float> patches(2 * pair[0].pixels.size());
+    std::vector<uint8_t> patches(2 * pair[0].pixels.size());
     write_patches(std::vector<const RgbImage*>{pair.data(), &pair[1]}, settings, patches.data());
-    for (const float value : patches) {
-      levels.push_back(static_cast<uint8_t>(std::lround(value * 127.5F + 127.5F)));
-    }
+    levels.insert(levels.end(), patches.begin(), patches.end());
   }
   return levels;
 }

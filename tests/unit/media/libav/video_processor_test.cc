@@ -26,7 +26,7 @@ std::shared_ptr<const VisionItem> process(const VideoProcessor& processor,
   const auto item = processor.process(source, *plan);
   EXPECT_TRUE(item.has_value()) << item.error().message;
   if (!item) return nullptr;
-  EXPECT_EQ((*item)->patches.size(), plan->num_values);
+  EXPECT_EQ((*item)->patches.size(), plan->num_bytes);
   EXPECT_EQ((*item)->timestamps, plan->timestamps);
   EXPECT_EQ((*item)->num_tokens(), (*item)->grid_t * plan->tokens_per_patch);
   EXPECT_TRUE((*item)->is_video);
@@ -35,8 +35,8 @@ std::shared_ptr<const VisionItem> process(const VideoProcessor& processor,
 
 // Frame n of a clip has grey of 20 + 10 n on its left: the first value of a temporal patch.
 double first_grey(const VisionItem& item, int32_t patch) {
-  const size_t values = item.patches.size() / static_cast<size_t>(item.grid_t);
-  return item.patches[static_cast<size_t>(patch) * values] * 127.5 + 127.5;
+  const size_t bytes = item.patches.size() / static_cast<size_t>(item.grid_t);
+  return item.patches[static_cast<size_t>(patch) * bytes];
 }
 
 TEST(VideoProcessor, MakesAnItemOfAClip) {

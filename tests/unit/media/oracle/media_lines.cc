@@ -1,6 +1,6 @@
 // For comparison with other implementations: reads lines {"do", "file", ...}, writes what came of
 // the picture to "out" as raw bytes and answers with {"height", "width"} or {"error"}. do: decode
-// (RGB), resize (RGB, to "height" and "width"), process (float32 patches, settings in "config").
+// (RGB), resize (RGB, to "height" and "width"), process (patches as levels, settings in "config").
 #include <fstream>
 #include <iostream>
 #include <iterator>
