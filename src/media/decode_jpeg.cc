@@ -24,6 +24,12 @@ Decompressor make_decompressor() {
   return {tjInitDecompress(), tjDestroy};
 }
 
+// Whether a call of the library failed. Its warnings are for damage that a viewer shows as a few
+// odd blocks, or not at all.
+bool has_failed(tjhandle handle, int result) {
+  return result != 0 && tjGetErrorCode(handle) != TJERR_WARNING;
+}
+
 // The library's words without the name of its function before them.
 std::unexpected<Error> broken(tjhandle handle) {
   std::string_view reason = tjGetErrorStr2(handle);
@@ -43,22 +49,21 @@ struct JpegInfo {
 Result<JpegInfo> read_info(tjhandle handle, Bytes file) {
   JpegInfo info;
   int subsampling = 0;
-  if (tjDecompressHeader3(handle, file.data(), static_cast<unsigned long>(file.size()), &info.width,
-                          &info.height, &subsampling, &info.colorspace) != 0) {
-    return broken(handle);
-  }
+  const int result =
+      tjDecompressHeader3(handle, file.data(), static_cast<unsigned long>(file.size()), &info.width,
+                          &info.height, &subsampling, &info.colorspace);
+  if (has_failed(handle, result)) return broken(handle);
   return info;
 }
 
-// Warnings are for damage that a viewer shows as a few odd blocks.
 Result<void> decompress(tjhandle handle, Bytes file, const JpegInfo& info, TJPF format,
                         std::vector<uint8_t>& out) {
   out.resize(static_cast<size_t>(info.width) * static_cast<size_t>(info.height) *
              static_cast<size_t>(tjPixelSize[format]));
-  const int failed =
+  const int result =
       tjDecompress2(handle, file.data(), static_cast<unsigned long>(file.size()), out.data(),
                     info.width, 0, info.height, format, TJFLAG_ACCURATEDCT);
-  if (failed != 0 && tjGetErrorCode(handle) != TJERR_WARNING) return broken(handle);
+  if (has_failed(handle, result)) return broken(handle);
   return {};
 }
 

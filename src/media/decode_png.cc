@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <spng.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <string_view>
 
 #include "media/exif.h"
 #include "media/image_codecs.h"
@@ -33,6 +35,24 @@ Result<Decoder> open_png(Bytes file) {
   return decoder;
 }
 
+// The body of the first eXIf chunk, empty without one. It may stand behind the pixels, where the
+// library would find it only after decoding.
+Bytes find_exif(Bytes file) {
+  constexpr size_t kSignature = 8;
+  constexpr size_t kAround = 12;  // length and type before the body, a checksum behind it
+  constexpr std::string_view kType = "eXIf";
+  for (size_t at = kSignature; file.size() - at >= kAround;) {
+    const size_t length = size_t{file[at]} << 24 | size_t{file[at + 1]} << 16 |
+                          size_t{file[at + 2]} << 8 | size_t{file[at + 3]};
+    if (length > file.size() - at - kAround) break;
+    if (std::ranges::equal(kType, file.subspan(at + 4, kType.size()))) {
+      return file.subspan(at + 8, length);
+    }
+    at += kAround + length;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ImageHeader> read_png_header(Bytes file) {
@@ -41,11 +61,7 @@ Result<ImageHeader> read_png_header(Bytes file) {
   spng_ihdr head{};
   if (const int failed = spng_get_ihdr(decoder->get(), &head)) return broken(failed);
   ImageHeader header{static_cast<int32_t>(head.width), static_cast<int32_t>(head.height)};
-  spng_exif exif{};
-  if (spng_get_exif(decoder->get(), &exif) == 0) {
-    header.orientation =
-        exif_orientation({reinterpret_cast<const uint8_t*>(exif.data), exif.length});
-  }
+  header.orientation = exif_orientation(find_exif(file));
   return header;
 }
 

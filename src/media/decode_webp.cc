@@ -23,11 +23,7 @@ int32_t orientation_of(Bytes file) {
   const Demuxer demuxer(WebPDemux(&data), WebPDemuxDelete);
   WebPChunkIterator chunk{};
   if (demuxer == nullptr || WebPDemuxGetChunk(demuxer.get(), "EXIF", 1, &chunk) == 0) return 1;
-  Bytes tiff(chunk.chunk.bytes, chunk.chunk.size);
-  // Some writers leave JPEG's own prefix before the TIFF block.
-  constexpr size_t kPrefix = 6;
-  if (tiff.size() > kPrefix && tiff[0] == 'E' && tiff[1] == 'x') tiff = tiff.subspan(kPrefix);
-  const int32_t orientation = exif_orientation(tiff);
+  const int32_t orientation = exif_orientation({chunk.chunk.bytes, chunk.chunk.size});
   WebPDemuxReleaseChunkIterator(&chunk);
   return orientation;
 }

@@ -2,6 +2,7 @@
 #include "media/exif.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <optional>
 
@@ -10,6 +11,7 @@ namespace {
 
 constexpr uint32_t kOrientationTag = 0x0112;
 constexpr uint32_t kTypeShort = 3;
+constexpr uint32_t kTypeLong = 4;  // some writers' choice
 constexpr size_t kEntryBytes = 12;
 
 // Unsigned integers of a block in its own byte order; none beyond its end.
@@ -33,7 +35,11 @@ class TiffReader {
 
 }  // namespace
 
-int32_t exif_orientation(Bytes tiff) {
+int32_t exif_orientation(Bytes exif) {
+  constexpr std::array<uint8_t, 6> kPrefix = {'E', 'x', 'i', 'f', 0, 0};
+  const bool has_prefix =
+      exif.size() >= kPrefix.size() && std::equal(kPrefix.begin(), kPrefix.end(), exif.begin());
+  const Bytes tiff = has_prefix ? exif.subspan(kPrefix.size()) : exif;
   if (tiff.size() < 8 || tiff[0] != tiff[1] || (tiff[0] != 'I' && tiff[0] != 'M')) return 1;
   const TiffReader reader(tiff, tiff[0] == 'M');
   if (reader.integer(2, 2) != 42) return 1;
@@ -44,8 +50,15 @@ int32_t exif_orientation(Bytes tiff) {
     const auto tag = reader.integer(entry, 2);
     if (!tag) return 1;
     if (*tag != kOrientationTag) continue;
-    const uint32_t value = reader.integer(entry + 8, 2).value_or(1);
-    const bool is_known = reader.integer(entry + 2, 2) == kTypeShort && value >= 1 && value <= 8;
+    const auto type = reader.integer(entry + 2, 2);
+    if (type != kTypeShort && type != kTypeLong) return 1;
+    const size_t size = type == kTypeShort ? 2 : 4;
+    const size_t values = reader.integer(entry + 4, 4).value_or(0);
+    const uint32_t value = reader.integer(entry + 8, size).value_or(1);
+    // More than four bytes would stand elsewhere.
+    const bool is_whole = reader.integer(entry + 8, 4).has_value();
+    const bool is_here = values >= 1 && values * size <= 4;
+    const bool is_known = is_whole && is_here && value >= 1 && value <= 8;
     return is_known ? static_cast<int32_t>(value) : 1;
   }
   return 1;

@@ -39,19 +39,38 @@ struct OtherFormat {
 };
 
 // What people send by mistake, so that the error can name it.
-constexpr std::array<OtherFormat, 11> kOthers = {{
+constexpr OtherFormat kOthers[] = {
     {0, "BM"sv, "a BMP"},
     {0, "II*\0"sv, "a TIFF"},
     {0, "MM\0*"sv, "a TIFF"},
-    {4, "ftypavif"sv, "an AVIF"},
+    {0, "II+\0"sv, "a TIFF"},
+    {0, "MM\0+"sv, "a TIFF"},
+    {4, "ftypavi"sv, "an AVIF"},  // avif, and avis of animations
     {4, "ftyphei"sv, "a HEIC"},
+    {4, "ftyphev"sv, "a HEIC"},
     {4, "ftypmif1"sv, "a HEIF"},
+    {4, "ftypmsf1"sv, "a HEIF"},
     {4, "ftyp"sv, "a video"},
     {0, "\x1A\x45\xDF\xA3"sv, "a video"},
+    {0, "\xFF\x0A"sv, "a JPEG XL"},
+    {4, "JXL \r\n"sv, "a JPEG XL"},
+    {4, "jP  \r\n"sv, "a JPEG 2000"},
+    {0, "\xFF\x4F\xFF\x51"sv, "a JPEG 2000"},
+    {0, "\0\0\1\0"sv, "an icon"},
+    {0, "8BPS"sv, "a Photoshop file"},
     {0, "%PDF"sv, "a PDF"},
+};
+
+// The same for texts, which may begin with a byte order mark and blanks.
+constexpr OtherFormat kOtherTexts[] = {
     {0, "<svg"sv, "an SVG"},
+    {0, "<!DOCTYPE svg"sv, "an SVG"},
     {0, "<?xml"sv, "an XML or SVG file"},
-}};
+    {0, "<!--"sv, "an XML or SVG file"},
+    {0, "<!doctype html"sv, "an HTML page"},
+    {0, "<!DOCTYPE html"sv, "an HTML page"},
+    {0, "<html"sv, "an HTML page"},
+};
 
 bool has(Bytes file, size_t offset, std::string_view bytes) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
@@ -65,11 +84,26 @@ const Codec* find_codec(Bytes file) {
   return found == kCodecs.end() ? nullptr : found;
 }
 
+Bytes without_lead(Bytes text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (has(text, 0, kMark)) text = text.subspan(kMark.size());
+  const auto is_blank = [](uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+  return {std::ranges::find_if_not(text, is_blank), text.end()};
+}
+
+// Null if it is none of them.
+const OtherFormat* find_other(std::span<const OtherFormat> formats, Bytes file) {
+  for (const OtherFormat& other : formats) {
+    if (has(file, other.offset, other.signature)) return &other;
+  }
+  return nullptr;
+}
+
 std::unexpected<Error> not_an_image(Bytes file) {
-  for (const OtherFormat& other : kOthers) {
-    if (has(file, other.offset, other.signature)) {
-      return invalid(fmt::format("The image is {}: {}.", other.name, kSupported));
-    }
+  const OtherFormat* other = find_other(kOthers, file);
+  if (other == nullptr) other = find_other(kOtherTexts, without_lead(file));
+  if (other != nullptr) {
+    return invalid(fmt::format("The image is {}: {}.", other->name, kSupported));
   }
   return invalid(fmt::format("The image is in no known format: {}.", kSupported));
 }

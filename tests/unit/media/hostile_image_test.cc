@@ -64,6 +64,14 @@ TEST(HostileImage, EveryChangedByteIsHarmless) {
 TEST(HostileImage, NamesOtherFormats) {
   EXPECT_NE(error_of(bytes_of("<svg xmlns='http://www.w3.org/2000/svg'/>")).find("SVG"),
             std::string::npos);
+  EXPECT_NE(error_of(bytes_of("\xEF\xBB\xBF\n  <svg/>")).find("an SVG"), std::string::npos);
+  EXPECT_NE(error_of(bytes_of("<!-- made by hand --><svg/>")).find("SVG"), std::string::npos);
+  EXPECT_NE(error_of(bytes_of("\r\n<!doctype html>")).find("HTML"), std::string::npos);
+  EXPECT_NE(error_of(bytes_of("....ftyphevc....")).find("HEIC"), std::string::npos);
+  EXPECT_NE(error_of(bytes_of("....ftypavis....")).find("AVIF"), std::string::npos);
+  EXPECT_NE(error_of(bytes_of("....ftypmsf1....")).find("HEIF"), std::string::npos);
+  EXPECT_NE(error_of(bytes_of("....ftypisom....")).find("a video"), std::string::npos);
+  EXPECT_NE(error_of(bytes_of("....JXL \r\n....")).find("JPEG XL"), std::string::npos);
   EXPECT_NE(error_of(bytes_of("%PDF-1.7")).find("PDF"), std::string::npos);
   EXPECT_NE(error_of(bytes_of("BM123")).find("BMP"), std::string::npos);
   EXPECT_NE(error_of(bytes_of("hello")).find("no known format"), std::string::npos);

@@ -86,15 +86,24 @@ std::vector<SamplePicture> sample_pictures() {
   return out;
 }
 
+std::vector<uint8_t> png_chunk(std::string_view type, Bytes body) {
+  std::vector<uint8_t> named = bytes_of(type);
+  named.insert(named.end(), body.begin(), body.end());
+  std::vector<uint8_t> chunk;
+  append_big_endian(chunk, static_cast<uint32_t>(body.size()));
+  chunk.insert(chunk.end(), named.begin(), named.end());
+  append_big_endian(chunk, checksum(named));
+  return chunk;
+}
+
 std::vector<uint8_t> png_header_only(uint32_t width, uint32_t height) {
   std::vector<uint8_t> file = bytes_of("\x89PNG\r\n\x1A\n"sv);
-  append_big_endian(file, 13);
-  std::vector<uint8_t> chunk = bytes_of("IHDR"sv);
-  append_big_endian(chunk, width);
-  append_big_endian(chunk, height);
-  chunk.insert(chunk.end(), {8, 2, 0, 0, 0});  // 8-bit RGB
+  std::vector<uint8_t> head;
+  append_big_endian(head, width);
+  append_big_endian(head, height);
+  head.insert(head.end(), {8, 2, 0, 0, 0});  // 8-bit RGB
+  const std::vector<uint8_t> chunk = png_chunk("IHDR", head);
   file.insert(file.end(), chunk.begin(), chunk.end());
-  append_big_endian(file, checksum(chunk));
   return file;
 }
 
