@@ -3,9 +3,12 @@
 // chunks where it says nothing), then token by token.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "cache/prefix_node.h"
@@ -15,12 +18,23 @@
 
 namespace deltaserve {
 
+// What a prompt with pictures has beside its tokens; of one without, positions count tokens.
+struct UnbrokenPictures {
+  std::vector<std::array<int32_t, 3>> positions;  // of the prompt's tokens
+  int32_t position_behind = 0;                    // of the token behind it, on every axis
+  // Of each token of the prompt the row of the model's vision embeddings that stands for it; -1: it
+  // stands for itself.
+  std::vector<int64_t> embeddings;
+};
+
 class UnbrokenRun {
  public:
   // The runner has blocks for the whole sequence and a state slot 0, and is used for nothing else
   // meanwhile.
-  UnbrokenRun(ModelRunner& runner, const Request& request, int32_t choice, int32_t vocab_size)
+  UnbrokenRun(ModelRunner& runner, const Request& request, int32_t choice, int32_t vocab_size,
+              UnbrokenPictures pictures = {})
       : runner_(&runner),
+        pictures_(std::move(pictures)),
         tokens_(request.prompt_token_ids),
         sampler_(request, choice, vocab_size),
         with_logprobs_(request.sampling.num_logprobs >= 0) {}
@@ -53,9 +67,13 @@ class UnbrokenRun {
     batch.input_ids.assign(tokens_.begin() + begin, tokens_.begin() + end);
     batch.slot_mapping.resize(count);
     std::iota(batch.slot_mapping.begin(), batch.slot_mapping.end(), static_cast<int32_t>(begin));
-    for (int axis = 0; axis < 3; ++axis) {
-      batch.positions.insert(batch.positions.end(), batch.slot_mapping.begin(),
-                             batch.slot_mapping.end());
+    for (size_t axis = 0; axis < 3; ++axis) {
+      for (int64_t i = begin; i < end; ++i) batch.positions.push_back(position(i, axis));
+    }
+    for (int64_t i = begin; i < std::min(end, std::ssize(pictures_.embeddings)); ++i) {
+      const int64_t row = pictures_.embeddings[static_cast<size_t>(i)];
+      if (row < 0) continue;
+      batch.embeddings.push_back({.row = static_cast<int32_t>(i - begin), .from = row, .count = 1});
     }
     batch.cu_seqlens = {0, static_cast<int32_t>(count)};
     batch.context_lens = {static_cast<int32_t>(begin)};
@@ -71,6 +89,12 @@ class UnbrokenRun {
     std::vector<SampledToken> sampled(rows.size());
     runner_->run(batch, rows, sampled);
     if (samples) take(sampled[0]);
+  }
+
+  int32_t position(int64_t i, size_t axis) const {
+    const auto prompt_len = std::ssize(pictures_.positions);
+    if (i < prompt_len) return pictures_.positions[static_cast<size_t>(i)][axis];
+    return pictures_.position_behind + static_cast<int32_t>(i - prompt_len);
   }
 
   void take(const SampledToken& sampled) {
@@ -90,6 +114,7 @@ class UnbrokenRun {
   }
 
   ModelRunner* runner_;
+  UnbrokenPictures pictures_;
   std::vector<int32_t> tokens_;
   SamplerState sampler_;
   bool with_logprobs_;
