@@ -11,8 +11,10 @@
 namespace deltaserve {
 namespace {
 
-// A grammar in use holds up to 32 MiB of masks.
+// A grammar in use holds up to 32 MiB of masks, and one that meets many states more than that
+// again.
 constexpr size_t kMaxGrammars = 64;
+constexpr size_t kMaxBytes = size_t{1} << 30;
 // A grammar that has met this many states is not handed out any more: a fresh one starts small.
 constexpr size_t kMaxStates = size_t{1} << 18;
 
@@ -63,6 +65,7 @@ std::shared_ptr<Grammar> GrammarStore::find(const std::string& key) {
 Result<std::shared_ptr<Grammar>> GrammarStore::compile(const AnswerRules& rules) const {
   try {
     ExprPool pool;
+    pool.limit_work(ExprPool::kMaxWork, ExprPool::Clock::now() + kMaxCompileTime);
     std::vector<ExprId> choices;
     if (rules.spec) {
       const Result<ExprId> text = compile_spec(pool, *rules.spec, rules.after_thought);
@@ -76,8 +79,23 @@ Result<std::shared_ptr<Grammar>> GrammarStore::compile(const AnswerRules& rules)
     }
     const ExprId root = pool.alt(choices);
     return Grammar::make(std::move(pool), root, vocabulary_);
-  } catch (const GrammarTooComplex&) {
-    return invalid("The grammar is too large.");
+  } catch (const GrammarTooComplex& reason) {
+    return too_complex(reason);
+  }
+}
+
+// They grow while they are used, so that what they hold is counted anew.
+void GrammarStore::drop_last() {
+  size_t kept = 0;
+  size_t bytes = 0;
+  for (const Entry& entry : entries_) {
+    bytes += entry.grammar->memory();
+    if (kept == kMaxGrammars || (kept > 0 && bytes > kMaxBytes)) break;
+    ++kept;
+  }
+  while (entries_.size() > kept) {
+    index_.erase(entries_.back().key);
+    entries_.pop_back();
   }
 }
 
@@ -97,10 +115,7 @@ Result<std::shared_ptr<Grammar>> GrammarStore::get(const AnswerRules& rules) {
   }
   entries_.push_front({key, *grammar});
   index_[key] = entries_.begin();
-  if (entries_.size() > kMaxGrammars) {
-    index_.erase(entries_.back().key);
-    entries_.pop_back();
-  }
+  drop_last();
   return grammar;
 }
 

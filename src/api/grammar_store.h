@@ -35,6 +35,7 @@ class GrammarStore {
  private:
   Result<std::shared_ptr<Grammar>> compile(const AnswerRules& rules) const;
   std::shared_ptr<Grammar> find(const std::string& key);
+  void drop_last();  // beyond the limits; with mutex_ held
 
   struct Entry {
     std::string key;

@@ -26,6 +26,13 @@ Error non_finite_error() {
   return {ErrorCode::kInternal, "the model gave non-finite logits for this request", {}, {}};
 }
 
+Error outgrown_error() {
+  return {ErrorCode::kInvalidArgument,
+          "the answer needs more states of its grammar than it may have",
+          {},
+          {}};
+}
+
 TokenLogprob to_logprob(const SampledToken& sampled) {
   return {.token = sampled.token, .logprob = sampled.logprob, .top = sampled.top};
 }
@@ -248,6 +255,10 @@ bool EngineCore::commit_prompt_logprobs(const ScheduledSequence& scheduled,
 
 void EngineCore::commit_token(Sequence& sequence, const SampledToken& sampled) {
   RequestState& request = sequence.owner();
+  if (!sampled.finite && sequence.sampler().outgrown()) {
+    fail_request(request, outgrown_error());
+    return;
+  }
   if (!sampled.finite) {
     fail_non_finite(request);
     return;

@@ -27,7 +27,7 @@ void GrammarLimit::rollback(int64_t count) {
   settle();
 }
 
-GrammarLimit::State GrammarLimit::follow(State state, int32_t token) const {
+GrammarLimit::State GrammarLimit::follow(State state, int32_t token) {
   if (state == kWaits) {
     return token == rule_->after_token ? rule_->grammar->start() : kWaits;
   }
@@ -37,18 +37,31 @@ GrammarLimit::State GrammarLimit::follow(State state, int32_t token) const {
   try {
     return rule_->grammar->advance(state, token);
   } catch (const GrammarTooComplex&) {
+    outgrown_ = true;
     return Grammar::kDead;
   }
 }
 
 void GrammarLimit::settle() {
-  const State state = places_.back().state;
   made_ = false;
-  ended_ = state != kWaits && state != Grammar::kDead && rule_->grammar->must_end(state);
+  ended_ = find_ended();
   forced_ = find_forced();
 }
 
-std::optional<int32_t> GrammarLimit::find_forced() const {
+bool GrammarLimit::find_ended() {
+  const State state = places_.back().state;
+  if (state == kWaits || state == Grammar::kDead) {
+    return false;
+  }
+  try {
+    return rule_->grammar->must_end(state);
+  } catch (const GrammarTooComplex&) {
+    outgrown_ = true;
+    return false;
+  }
+}
+
+std::optional<int32_t> GrammarLimit::find_forced() {
   const State state = places_.back().state;
   if (!forces_ || state == kWaits || state == Grammar::kDead) {
     return std::nullopt;
@@ -64,6 +77,7 @@ std::optional<int32_t> GrammarLimit::find_forced() const {
     }
     return rule_->grammar->vocabulary().canonical_token(last, text);
   } catch (const GrammarTooComplex&) {
+    outgrown_ = true;
     return std::nullopt;
   }
 }
@@ -82,6 +96,7 @@ void GrammarLimit::make_mask() {
   try {
     rule_->grammar->fill_mask(state, mask_);
   } catch (const GrammarTooComplex&) {
+    outgrown_ = true;
     std::ranges::fill(mask_, 0);
   }
 }

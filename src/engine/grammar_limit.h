@@ -19,6 +19,8 @@ class GrammarLimit {
   bool waits() const { return places_.back().state == kWaits; }
   // Nothing may follow but the end.
   bool ended() const { return ended_; }
+  // The text has met more states than it may: no token is allowed any more.
+  bool outgrown() const { return outgrown_; }
 
   // The token that comes next, whatever the model says: the text can go one way only, and this is
   // how the tokenizer cuts it. The mask then allows no other, so that a drawn token is the same.
@@ -40,8 +42,9 @@ class GrammarLimit {
   using State = Grammar::State;
   static constexpr State kWaits = ~State{0};  // no state: a pool has far fewer
 
-  State follow(State state, int32_t token) const;
-  std::optional<int32_t> find_forced() const;
+  State follow(State state, int32_t token);
+  bool find_ended();
+  std::optional<int32_t> find_forced();
   void settle();
 
   const GrammarRule* rule_;
@@ -55,6 +58,7 @@ class GrammarLimit {
   std::vector<uint64_t> mask_;
   bool made_ = false;
   bool ended_ = false;
+  bool outgrown_ = false;
 };
 
 }  // namespace deltaserve

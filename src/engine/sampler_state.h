@@ -38,7 +38,8 @@ class SamplerState {
   // Whether the output ends with `token`, the stop tokens being kStop and max_tokens kLength.
   // kStop as well where a grammar has come to its end.
   std::optional<FinishReason> finish_after(int32_t token) const;
-  bool is_stop_token(int32_t token) const;  // ends the output
+  bool outgrown() const { return grammar_ && grammar_->outgrown(); }  // see GrammarLimit
+  bool is_stop_token(int32_t token) const;                            // ends the output
 
  private:
   int32_t num_banned() const;

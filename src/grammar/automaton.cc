@@ -44,6 +44,13 @@ std::optional<uint8_t> Automaton::only_byte(State state) {
   return static_cast<uint8_t>(first - next.begin());
 }
 
+bool Automaton::ended(State state) {
+  if (state == ExprPool::kEmpty || !accepting(state)) {
+    return state == ExprPool::kEmpty;
+  }
+  return std::ranges::all_of(row(state), [](State next) { return next == kDead; });
+}
+
 void Automaton::trim() {
   if (num_rows_ > kMaxRows) {
     rows_.clear();

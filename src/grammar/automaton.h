@@ -45,13 +45,21 @@ class Automaton {
 
   bool accepting(State state) const { return pool_.nullable(state); }
   // Only the empty text is left.
-  bool ended(State state) const { return state == ExprPool::kEmpty; }
+  bool ended(State state);
+
+  // Before each piece of work, such as a token or a mask: what it may need at most, else
+  // GrammarTooComplex.
+  void begin_work() { pool_.limit_work(kMaxStep); }
 
   void trim();  // drops the rows if they are too many
   size_t num_states() const { return pool_.size(); }
+  size_t memory() const { return pool_.memory() + num_rows_ * sizeof(Row); }  // bytes, about
 
  private:
   const Row& make_row(State state);
+
+  // Half a second: a step of the engine waits for it.
+  static constexpr size_t kMaxStep = size_t{1} << 17;
 
   ExprPool pool_;
   ExprId start_;

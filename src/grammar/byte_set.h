@@ -8,6 +8,8 @@
 
 namespace deltaserve {
 
+inline constexpr uint8_t kFirstControlByte = 0xF8;
+
 class ByteSet {
  public:
   constexpr ByteSet() = default;

@@ -8,9 +8,8 @@
 namespace deltaserve {
 namespace {
 
-// Bytes that no UTF-8 contains are control tokens: see byte_set.h.
 bool is_control(char c) {
-  return static_cast<uint8_t>(c) >= 0xF8;
+  return static_cast<uint8_t>(c) >= kFirstControlByte;
 }
 
 // Pre-tokenizers look back over the word that a text goes on, which rarely is cut into more.

@@ -84,6 +84,11 @@ bool CharSet::contains(char32_t c) const {
   return after != ranges_.begin() && c <= std::prev(after)->high;
 }
 
+std::optional<char32_t> CharSet::only() const {
+  const bool one = ranges_.size() == 1 && ranges_.front().low == ranges_.front().high;
+  return one ? std::optional(ranges_.front().low) : std::nullopt;
+}
+
 CharSet CharSet::operator|(const CharSet& other) const {
   std::vector<CharRange> ranges = ranges_;
   ranges.insert(ranges.end(), other.ranges_.begin(), other.ranges_.end());

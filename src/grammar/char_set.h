@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "grammar/expr.h"
@@ -25,6 +26,7 @@ class CharSet {
   const std::vector<CharRange>& ranges() const { return ranges_; }
   bool empty() const { return ranges_.empty(); }
   bool contains(char32_t c) const;
+  std::optional<char32_t> only() const;  // the one character; none if there are more or less
 
   CharSet operator|(const CharSet& other) const;
   CharSet operator&(const CharSet& other) const;

@@ -24,6 +24,7 @@ ExprId ExprPool::derive(ExprId a, uint8_t byte) {
   if (const std::optional<ExprId> known = derivatives_.find(a, byte)) {
     return *known;
   }
+  const Nesting nesting(nesting_);
   const ExprId result = derive_new(node, byte);
   derivatives_.add(a, byte, result);
   return result;
@@ -43,6 +44,7 @@ ExprId ExprPool::derive_new(const Node& node, uint8_t byte) {
       return concat(derive(node.a, byte), repeat(node.a, std::max(node.min - 1, 0), max));
     }
     case Kind::kEnding:
+      if (byte >= kFirstControlByte) return kNothing;
       return ending_before(derive(node.a, byte), static_cast<uint8_t>(node.b));
     case Kind::kCall:
       DS_CHECK(rules_[node.a].defined, "a grammar rule is used before it is defined");
@@ -154,6 +156,7 @@ bool ExprPool::search_text(ExprId a) {
 }
 
 void ExprPool::collect_sets(ExprId a, std::vector<uint32_t>& sets) {
+  const Nesting nesting(nesting_);
   while (nodes_[a].kind == Kind::kConcat) {
     collect_sets(nodes_[a].a, sets);
     if (!nodes_[nodes_[a].a].nullable) return;

@@ -27,6 +27,9 @@ class DerivativeTable {
     place({key_of(expr, byte), result});
   }
 
+  size_t size() const { return size_; }
+  size_t memory() const { return entries_.capacity() * sizeof(Entry); }
+
   void clear() {
     entries_.assign(kFirstSize, {});
     size_ = 0;

@@ -15,6 +15,8 @@
 #include "grammar/ebnf_text.h"
 #include "grammar/lark_common.h"
 #include "grammar/regex.h"
+#include "grammar/regex_classes.h"
+#include "grammar/regex_text.h"
 
 namespace deltaserve {
 namespace {
@@ -25,7 +27,7 @@ constexpr size_t kMaxRules = 4'000;  // a derivative follows calls, one within t
 class EbnfParser {
  public:
   EbnfParser(ExprPool& pool, std::string_view text)
-      : pool_(pool), lark_(text.find("::=") == std::string_view::npos), in_(text, lark_) {
+      : pool_(pool), lark_(is_lark(text)), in_(text, lark_) {
     if (lark_ && text.find("%ignore") != std::string_view::npos) ignored_rule_ = pool.new_rule();
   }
 
@@ -58,6 +60,15 @@ class EbnfParser {
     uint32_t id = 0;
     bool defined = false;
   };
+
+  // The first rule shows it.
+  static bool is_lark(std::string_view text) {
+    EbnfText in(text, true);
+    in.skip_space(true);
+    in.name();
+    in.skip_space(false);
+    return !in.starts_with("::=");
+  }
 
   ExprId refuse(std::string_view what) {
     in_.refuse(what);
@@ -271,53 +282,51 @@ class EbnfParser {
     return optional ? pool_.optional(inner) : inner;
   }
 
-  // A string: its escapes are those of a regular expression, everything else means itself.
+  // A string: its escapes are those of a regular expression's characters, everything else means
+  // itself.
   ExprId quoted(char quote) {
     const auto inner = in_.delimited(quote);
     if (!inner) return ExprPool::kEmpty;
-    std::string pattern;
-    for (size_t i = 0; i < inner->size(); ++i) {
-      const char c = (*inner)[i];
-      if (c == '\\' && i + 1 < inner->size()) {
-        pattern += c;
-        pattern += (*inner)[++i];
-      } else {
-        if (std::string_view("^$.*+?()[]{}|").find(c) != std::string_view::npos) pattern += '\\';
-        pattern += c;
-      }
+    if (lark_ && in_.starts_with("..")) return range(*inner);
+    const bool either_case = lark_ && in_.take("i");
+    ExprId text = ExprPool::kEmpty;
+    for (RegexText in(*inner); !in.at_end();) {
+      const std::optional<char32_t> c = character(in);
+      if (!c) return ExprPool::kEmpty;
+      const CharSet set = either_case ? either_case_of(*c) : CharSet::of(*c);
+      text = pool_.concat(text, utf8_character(pool_, set));
     }
-    if (lark_ && in_.take("i")) return regex(in_either_case(pattern));
-    if (lark_ && in_.take("..")) return range(*inner);
-    return regex(pattern);
+    return text;
   }
 
-  // ASCII letters, as classes of two; what is escaped stays.
-  static std::string in_either_case(std::string_view pattern) {
-    std::string result;
-    for (size_t i = 0; i < pattern.size(); ++i) {
-      const char c = pattern[i];
-      const char other = static_cast<char>(c ^ 0x20);
-      if (c == '\\' && i + 1 < pattern.size()) {
-        result += c;
-        result += pattern[++i];
-      } else if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
-        result += {'[', c, other, ']'};
-      } else {
-        result += c;
-      }
+  std::optional<char32_t> character(RegexText& in) {
+    if (in.peek() != '\\') return in.next_char();
+    const CharSet set = in.escape(false);
+    if (in.error()) {
+      refuse(in.error()->message);
+    } else if (const auto c = set.only()) {
+      return c;
+    } else {
+      refuse("a class of characters in a string");
     }
-    return result;
+    return std::nullopt;
   }
 
   ExprId range(std::string_view low) {
+    in_.take("..");
     const char quote = in_.peek();
     if (quote != '"' && quote != '\'') return refuse("a second character is expected");
     const auto high = in_.delimited(quote);
-    if (!high || low.size() != 1 || high->size() != 1) return refuse("a range of two characters");
-    const auto first = static_cast<uint8_t>(low.front());
-    const auto last = static_cast<uint8_t>(high->front());
-    if (first > last) return refuse("a range that runs backwards");
-    return pool_.bytes(ByteSet::range(first, last));
+    if (!high) return ExprPool::kEmpty;
+    RegexText from(low);
+    RegexText to(*high);
+    if (from.at_end() || to.at_end()) return refuse("a range of two characters");
+    const auto first = character(from);
+    const auto last = character(to);
+    if (!first || !last) return ExprPool::kEmpty;
+    if (!from.at_end() || !to.at_end()) return refuse("a range of two characters");
+    if (*first > *last) return refuse("a range that runs backwards");
+    return utf8_character(pool_, CharSet({{*first, *last}}));
   }
 
   ExprId slashed() {

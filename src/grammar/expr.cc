@@ -18,12 +18,29 @@ constexpr uint64_t mix(uint64_t hash, uint64_t value) {
 
 }  // namespace
 
-ExprPool::ExprPool(size_t max_nodes) : max_nodes_(max_nodes), table_(1024, kNothing) {
+ExprPool::ExprPool(size_t max_work)
+    : max_work_(max_work), work_limit_(max_work), table_(1024, kNothing) {
   nodes_.push_back({});
   Node empty;
   empty.kind = Kind::kEmpty;
   empty.nullable = true;
   nodes_.push_back(empty);
+}
+
+void ExprPool::limit_work(size_t more, Clock::time_point until) {
+  work_limit_ = std::min(max_work_, work() + more);
+  until_ = until;
+}
+
+void ExprPool::check_time() const {
+  if (until_ != Clock::time_point::max() && Clock::now() > until_) {
+    throw GrammarTooComplex("it takes too long to compile");
+  }
+}
+
+size_t ExprPool::memory() const {
+  return nodes_.capacity() * sizeof(Node) + table_.capacity() * sizeof(ExprId) +
+         children_.capacity() * sizeof(ExprId) + derivatives_.memory();
 }
 
 uint64_t ExprPool::hash(const Node& node) const {
@@ -64,8 +81,11 @@ ExprId ExprPool::intern(const Node& node) {
     }
     slot = (slot + 1) & (table_.size() - 1);
   }
-  if (nodes_.size() >= max_nodes_) {
-    throw GrammarTooComplex("the grammar needs too many states");
+  if (work() >= work_limit_) {
+    throw GrammarTooComplex("it needs too many states");
+  }
+  if (nodes_.size() % 1024 == 0) {
+    check_time();
   }
   const auto id = static_cast<ExprId>(nodes_.size());
   nodes_.push_back(node);
@@ -277,7 +297,13 @@ ExprId ExprPool::ending_before(ExprId a, uint8_t end) {
   if (a == kNothing) {
     return kNothing;
   }
-  const bool empty = nodes_[derive(a, end)].nullable;
+  std::vector<ExprId> seen;
+  ExprId rest = a;
+  while (!nodes_[rest].nullable && std::ranges::find(seen, rest) == seen.end()) {
+    seen.push_back(rest);
+    rest = derive(rest, end);
+  }
+  const bool empty = nodes_[rest].nullable;
   return intern({.kind = Kind::kEnding, .a = a, .b = end, .min = empty ? 1 : 0});
 }
 

@@ -5,9 +5,9 @@
 // concatenation of what is left to do.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -16,23 +16,25 @@
 #include "base/error.h"
 #include "grammar/byte_set.h"
 #include "grammar/derivative_table.h"
+#include "grammar/nesting.h"
 
 namespace deltaserve {
 
 using ExprId = uint32_t;
-
-// A grammar that needs more memory than it may have. Caught where grammars are compiled or run.
-struct GrammarTooComplex : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 class ExprPool {
  public:
   static constexpr ExprId kNothing = 0;  // matches no text
   static constexpr ExprId kEmpty = 1;    // matches the empty text
   static constexpr int32_t kUnbounded = -1;
+  static constexpr size_t kMaxWork = size_t{1} << 20;
 
-  explicit ExprPool(size_t max_nodes = size_t{1} << 20);
+  explicit ExprPool(size_t max_work = kMaxWork);
+
+  // From here on at most so much more work, and none after `until`: else GrammarTooComplex. A unit
+  // of work is the memory of an expression; all together can never be more than max_work.
+  using Clock = std::chrono::steady_clock;
+  void limit_work(size_t more, Clock::time_point until = Clock::time_point::max());
 
   ExprId bytes(const ByteSet& set);
   ExprId literal(std::string_view text);
@@ -49,7 +51,7 @@ class ExprPool {
   ExprId both(ExprId a, ExprId b) { return both(std::vector<ExprId>{a, b}); }
   ExprId negate(ExprId a);
 
-  // Texts w such that `a` matches w followed by `end`.
+  // Texts w without control bytes such that `a` matches w followed by `end`, any number of times.
   ExprId ending_before(ExprId a, uint8_t end);
 
   // A rule is called before or after it is defined. A rule that is `regular` stands for finitely
@@ -77,6 +79,7 @@ class ExprPool {
   // Whether all of `text` is matched.
   bool matches(ExprId a, std::string_view text);
   size_t size() const { return nodes_.size(); }
+  size_t memory() const;  // bytes, about
 
  private:
   enum class Kind : uint8_t {
@@ -139,7 +142,13 @@ class ExprPool {
   std::vector<uint8_t> rules_in_circles() const;
   void first_rules(ExprId a, std::vector<uint32_t>& rules) const;
 
-  size_t max_nodes_;
+  size_t work() const { return nodes_.size() + children_.size() / 8 + derivatives_.size() / 8; }
+  void check_time() const;
+
+  size_t max_work_;
+  size_t work_limit_;
+  Clock::time_point until_ = Clock::time_point::max();
+  int32_t nesting_ = 0;  // of the recursion that runs
   std::vector<Node> nodes_;
   std::vector<ExprId> table_;  // open addressing, a power of two; kNothing: free
   std::vector<ExprId> children_;

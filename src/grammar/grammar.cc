@@ -36,6 +36,7 @@ Grammar::State Grammar::advance(State state, int32_t token) {
     return automaton_.accepting(state) ? state : kDead;
   }
   const std::string& bytes = vocabulary_->bytes(token);
+  automaton_.begin_work();
   return bytes.empty() ? kDead : automaton_.step(state, bytes);
 }
 
@@ -44,6 +45,7 @@ const std::vector<uint64_t>& Grammar::mask_of(State state) {
     return known->second;
   }
   automaton_.trim();
+  automaton_.begin_work();
   std::vector<uint64_t> bits(vocabulary_->num_words(), 0);
   vocabulary_->add_allowed(automaton_, state, bits);
   if (automaton_.accepting(state)) {
@@ -61,6 +63,12 @@ void Grammar::fill_mask(State state, std::span<uint64_t> bits) {
   DS_CHECK(state != kDead, "a mask of a dead state");
   const std::lock_guard lock(mutex_);
   std::ranges::copy(mask_of(state), bits.begin());
+  measure();
+}
+
+void Grammar::measure() {
+  num_states_ = automaton_.num_states();
+  memory_ = automaton_.memory() + masks_.size() * vocabulary_->num_words() * sizeof(uint64_t);
 }
 
 ForcedText Grammar::forced_text(State state) {
@@ -70,6 +78,7 @@ ForcedText Grammar::forced_text(State state) {
     return known->second;
   }
   automaton_.trim();
+  automaton_.begin_work();
   ForcedText text;
   State at = state;
   while (text.bytes.size() < kMaxForcedBytes && !automaton_.accepting(at)) {
@@ -91,13 +100,9 @@ bool Grammar::may_end(State state) const {
   return automaton_.accepting(state);
 }
 
-size_t Grammar::num_states() const {
+bool Grammar::must_end(State state) {
   const std::lock_guard lock(mutex_);
-  return automaton_.num_states();
-}
-
-bool Grammar::must_end(State state) const {
-  const std::lock_guard lock(mutex_);
+  automaton_.begin_work();
   return automaton_.ended(state);
 }
 

@@ -1,6 +1,8 @@
 // One compiler for each kind of spec.
 #include "grammar/grammar_spec.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "grammar/ebnf.h"
@@ -48,18 +50,23 @@ Result<ExprId> compile_spec(ExprPool& pool, const GrammarSpec& spec, bool after_
   return pool.concat(pool.repeat(pool.bytes(space), 0, kMaxLeadingSpace), *text);
 }
 
+std::unexpected<Error> too_complex(const GrammarTooComplex& reason) {
+  return invalid(fmt::format("The grammar is too complex: {}.", reason.what()));
+}
+
 Result<std::shared_ptr<Grammar>> compile_grammar(
     const GrammarSpec& spec, std::shared_ptr<const GrammarVocabulary> vocabulary,
     bool after_thought) {
   try {
     ExprPool pool;
+    pool.limit_work(ExprPool::kMaxWork, ExprPool::Clock::now() + kMaxCompileTime);
     const Result<ExprId> root = compile_spec(pool, spec, after_thought);
     if (!root) {
       return std::unexpected(root.error());
     }
     return Grammar::make(std::move(pool), *root, std::move(vocabulary));
-  } catch (const GrammarTooComplex&) {
-    return invalid("The grammar is too large.");
+  } catch (const GrammarTooComplex& reason) {
+    return too_complex(reason);
   }
 }
 

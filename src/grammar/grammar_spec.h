@@ -1,6 +1,7 @@
 // What a request may ask its answer to follow, and compiling it.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <variant>
@@ -26,6 +27,8 @@ struct ChoiceSpec {
 struct EbnfSpec {
   std::string text;  // `name ::= ...` or Lark's `name: ...`
 };
+inline constexpr std::chrono::seconds kMaxCompileTime{2};  // of one grammar
+
 using GrammarSpec = std::variant<AnyJsonObject, JsonSchemaSpec, RegexSpec, ChoiceSpec, EbnfSpec>;
 
 // The expression of a spec, in a pool that is not closed yet. JSON may begin with a little white
@@ -33,6 +36,9 @@ using GrammarSpec = std::variant<AnyJsonObject, JsonSchemaSpec, RegexSpec, Choic
 // leaves out; nothing follows the text.
 // Errors: kInvalidArgument.
 Result<ExprId> compile_spec(ExprPool& pool, const GrammarSpec& spec, bool after_thought = false);
+
+// The error of what grew beyond its limits.
+std::unexpected<Error> too_complex(const GrammarTooComplex& reason);
 
 // Compiles it for a vocabulary. Errors: kInvalidArgument, also for what grows beyond the limits.
 Result<std::shared_ptr<Grammar>> compile_grammar(

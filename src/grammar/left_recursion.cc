@@ -30,6 +30,7 @@ std::vector<uint8_t> ExprPool::rules_in_circles() const {
   // into one.
   std::vector<uint8_t> circles(rules_.size(), 1);
   for (bool changed = true; std::exchange(changed, false);) {
+    check_time();
     for (size_t rule = 0; rule < rules_.size(); ++rule) {
       const auto is_peeled = [&](uint32_t first) { return circles[first] == 0; };
       if (circles[rule] != 0 && std::ranges::all_of(firsts[rule], is_peeled)) {
@@ -49,6 +50,7 @@ bool ExprPool::remove_left_recursion() {
     LeftSplit split{.tails = {}, .others = {}, .num_splits = &num_splits};
     if (!split_left(rules_[rule].body, rule, circles, split)) return false;
     rules_[rule].body = alt(split.others);
+    std::erase(split.tails, kEmpty);  // A = A says nothing
     if (!split.tails.empty()) {
       rules_[rule].body = concat(rules_[rule].body, repeat(alt(split.tails), 0, kUnbounded));
     }
@@ -62,8 +64,9 @@ bool ExprPool::remove_left_recursion() {
 bool ExprPool::split_left(ExprId a, uint32_t rule, const std::vector<uint8_t>& circles,
                           LeftSplit& out) {
   if (++*out.num_splits > kMaxSplits) {
-    throw GrammarTooComplex("the left recursion of the grammar goes too many ways");
+    throw GrammarTooComplex("its left recursion goes too many ways");
   }
+  const Nesting nesting(nesting_);
   const Node node = nodes_[a];
   switch (node.kind) {
     case Kind::kAlt: {
@@ -73,7 +76,8 @@ bool ExprPool::split_left(ExprId a, uint32_t rule, const std::vector<uint8_t>& c
     }
     case Kind::kCall:
       if (node.a == rule) {
-        return true;  // A = A says nothing
+        out.tails.push_back(kEmpty);
+        return true;
       }
       if (node.a < rule && circles[node.a] != 0) {
         return split_left(rules_[node.a].body, rule, circles, out);

@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <vector>
 
 #include "grammar/regex_classes.h"
@@ -14,7 +16,7 @@
 namespace deltaserve {
 namespace {
 
-constexpr uint8_t kBegin = 0xFE;  // markers: bytes that no UTF-8 text contains
+constexpr uint8_t kBegin = 0xFE;  // markers: see byte_set.h
 constexpr uint8_t kEnd = 0xFF;
 constexpr size_t kMaxPattern = 4096;
 constexpr int kMaxDepth = 200;  // of groups: the parser is recursive
@@ -100,8 +102,25 @@ class RegexParser {
     if (!nested_anchor_) {
       return all;
     }
-    const ExprId result = pool_.ending_before(pool_.derive(all, kBegin), kEnd);
+    const std::vector<ExprId> begun = behind(all, {kBegin});
+    const ExprId text = pool_.ending_before(pool_.alt(begun), kEnd);
+    // Both ends of the empty text are one place, where anchors may come in any order.
+    const bool empty = std::ranges::any_of(behind(all, {kBegin, kEnd}),
+                                           [this](ExprId rest) { return pool_.nullable(rest); });
+    const ExprId result = empty ? pool_.optional(text) : text;
     return pool_.live(result) ? result : ExprPool::kNothing;
+  }
+
+  // What follows any number of markers: anchors may stand behind each other, as in "^(^a|b)".
+  std::vector<ExprId> behind(ExprId all, std::initializer_list<uint8_t> markers) {
+    std::vector<ExprId> found = {all};
+    for (size_t i = 0; i < found.size(); ++i) {
+      for (const uint8_t marker : markers) {
+        const ExprId next = pool_.derive(found[i], marker);
+        if (std::ranges::find(found, next) == found.end()) found.push_back(next);
+      }
+    }
+    return found;
   }
 
   ExprId alternatives() {
@@ -136,7 +155,7 @@ class RegexParser {
     return item;
   }
 
-  // {n}, {n,}, {n,m}; anything else is a brace that means itself.
+  // {n}, {n,}, {n,m}, {,m}; anything else is a brace that means itself.
   bool counts(int32_t& min, int32_t& max) {
     const std::string_view rest = text_.rest();
     const size_t close = rest.find('}');
@@ -147,7 +166,8 @@ class RegexParser {
       const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
       return failed == std::errc() && end == text.data() + text.size() && value >= 0;
     };
-    if (!number(inner.substr(0, comma), min)) return false;
+    min = 0;
+    if (comma != 0 && !number(inner.substr(0, comma), min)) return false;
     max = min;
     if (comma != std::string_view::npos) {
       max = ExprPool::kUnbounded;

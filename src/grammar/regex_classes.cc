@@ -40,6 +40,13 @@ std::optional<CharSet> regex_class(char name) {
   }
 }
 
+CharSet either_case_of(char32_t c) {
+  const auto code = static_cast<utf8proc_int32_t>(c);
+  const auto lower = static_cast<char32_t>(utf8proc_tolower(code));
+  const auto upper = static_cast<char32_t>(utf8proc_toupper(code));
+  return CharSet({{c, c}, {lower, lower}, {upper, upper}});
+}
+
 std::optional<CharSet> unicode_category(std::string_view name) {
   if (name.empty() || name.size() > 2) {
     return std::nullopt;

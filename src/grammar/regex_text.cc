@@ -91,6 +91,7 @@ CharSet RegexText::escape(bool in_class) {
     case 'a':
       return CharSet::of('\a');
     case '0':
+      if (peek() >= '0' && peek() <= '9') refuse("an octal escape");
       return CharSet::of(U'\0');
     case 'x':
       return CharSet::of(hexadecimal(2));

@@ -10,6 +10,7 @@ namespace deltaserve {
 // Starts from "not empty" and adds until nothing changes: the least fixed point.
 void ExprPool::settle_nullable() {
   for (bool changed = true; std::exchange(changed, false);) {
+    check_time();
     for (Node& node : nodes_) {
       if (!node.nullable && node.kind != Kind::kNot && compute_nullable(node)) {
         node.nullable = true;
@@ -45,6 +46,7 @@ bool ExprPool::is_productive(const Node& node, const std::vector<uint8_t>& known
 std::vector<uint8_t> ExprPool::productive_nodes() {
   std::vector<uint8_t> known(nodes_.size(), 0);
   for (bool changed = true; std::exchange(changed, false);) {
+    check_time();
     for (size_t id = 0; id < nodes_.size(); ++id) {
       if (known[id] == 0 && is_productive(nodes_[id], known)) {
         known[id] = 1;

@@ -107,6 +107,32 @@ TEST(GrammarLimit, MinTokensCannotLeaveItWithoutAToken) {
   EXPECT_EQ(state.finish_after('a'), FinishReason::kStop);
 }
 
+TEST(GrammarLimit, MinTokensEndWhereOnlyTheEndIsLeft) {
+  const json::Value schema =
+      json::parse(R"({"type":"integer","multipleOf":2,"minimum":4,"maximum":4})").value();
+  Request request = request_with(compile_grammar(JsonSchemaSpec{schema}, byte_vocabulary()).value(),
+                                 std::nullopt);
+  request.sampling.min_tokens = 5;
+  SamplerState state(request, 0, kVocab);
+  state.record('4');
+  EXPECT_EQ(state.finish_after('4'), FinishReason::kStop);
+}
+
+TEST(GrammarLimit, SaysThatItOutgrew) {
+  const GrammarRule rule{
+      compile_grammar(RegexSpec{R"([\s\S]*a[\s\S]{1000})"}, byte_vocabulary()).value(),
+      std::nullopt};
+  GrammarLimit limit(rule);
+  for (int i = 0; i < 100'000 && !limit.outgrown(); ++i) {
+    limit.record((5 * i + i / 3) % 7 < 3 ? 'a' : 'b');
+    limit.make_mask();
+  }
+  EXPECT_TRUE(limit.outgrown());
+  limit.make_mask();
+  const auto words = static_cast<std::ptrdiff_t>(rule.grammar->vocabulary().num_words());
+  EXPECT_TRUE(std::all_of(limit.mask(), limit.mask() + words, [](uint64_t w) { return w == 0; }));
+}
+
 // What a limit knows, as if made anew from `tokens`.
 void expect_rebuilt(GrammarLimit& limit, const GrammarRule& rule,
                     const std::vector<int32_t>& tokens) {

@@ -69,6 +69,30 @@ TEST(GrammarEbnf, LeftRecursion) {
                GrammarTooComplex);
 }
 
+TEST(GrammarEbnf, LeftRecursionInsideAGroup) {
+  for (const char* grammar : {"start: [start] \"b\"", "root ::= (root | \"\") \"b\""}) {
+    for (const char* text : {"b", "bb", "bbbb"}) {
+      EXPECT_TRUE(accepts(EbnfSpec{grammar}, text)) << grammar;
+    }
+    EXPECT_FALSE(accepts(EbnfSpec{grammar}, "")) << grammar;
+  }
+  EXPECT_TRUE(accepts(EbnfSpec{"root ::= root? \"ab\"? | \"aa\""}, "aaab"));
+  EXPECT_TRUE(accepts(EbnfSpec{"root ::= (root \"b\")? \"b\""}, "bbb"));
+  EXPECT_FALSE(accepts(EbnfSpec{"root ::= (root \"b\")? \"b\""}, "bb"));
+}
+
+TEST(GrammarEbnf, StringsAreCharacters) {
+  EXPECT_TRUE(accepts(EbnfSpec{"start: \"\\x4a\\n\"i"}, "j\n"));
+  EXPECT_TRUE(accepts(EbnfSpec{"start: \"\u00e9t\u00c9\"i"}, "\u00c9T\u00e9"));
+  EXPECT_TRUE(accepts(EbnfSpec{"start: \"\u0430\"..\"\u044f\"+"}, "\u0431\u0432"));
+  EXPECT_TRUE(accepts(EbnfSpec{"start: \"[\"..\"]\" | \"::=\""}, "\\"));
+  EXPECT_TRUE(accepts(EbnfSpec{"start: \"::=\""}, "::="));
+  for (const char* text : {"root ::= \"\\d\"", "start: \"\\w\"i", "start: \"a\"..\"\"",
+                           "start: \"\\s\"..\"z\"", "start: \"ab\"..\"c\""}) {
+    EXPECT_NE(refusal(EbnfSpec{text}), "") << text;
+  }
+}
+
 TEST(GrammarEbnf, LarkDirectives) {
   const EbnfSpec spec{R"lark(
 %import common.SIGNED_NUMBER -> NUM
@@ -103,6 +127,21 @@ TEST(GrammarEbnf, RefusesWithTheLine) {
                            "root ::= %import common.INT", "root ::= a\nroot ::= b"}) {
     EXPECT_NE(refusal(EbnfSpec{text}), "") << text;
   }
+}
+
+// A client must not run the server out of stack: groups in rules that call each other.
+TEST(GrammarEbnf, RulesAndGroupsNestOnlySoDeep) {
+  std::string chain;
+  for (int i = 0; i < 1000; ++i) {
+    chain += fmt::format("r{} ::= {}r{}", i, std::string(20, '('), i + 1);
+    for (int k = 0; k < 20; ++k) chain += " \"x\")?";
+    chain += '\n';
+  }
+  ExprPool pool;
+  const ExprId root = pool.close(*compile_spec(pool, EbnfSpec{chain + "r1000 ::= \"z\""})).value();
+  Automaton automaton(std::move(pool), root);
+  EXPECT_THROW(automaton.row(automaton.start()), GrammarTooComplex);
+  EXPECT_THROW(automaton.step(automaton.start(), "z"), GrammarTooComplex);
 }
 
 TEST(GrammarEbnf, ManyRulesAndBrackets) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <random>
 
 #include "grammar/grammar.h"
@@ -95,6 +96,54 @@ TEST(GrammarState, EndsWhereNothingCanFollow) {
   EXPECT_EQ(grammar->advance(grammar->start(), kEnd), Grammar::kDead);
   EXPECT_EQ(grammar->advance(grammar->start(), 1), Grammar::kDead);
   EXPECT_EQ(grammar->advance(grammar->start(), -1), Grammar::kDead);
+}
+
+// An end that shows only in what may follow: an intersection with nothing left.
+TEST(GrammarState, EndsBehindAnIntersection) {
+  const auto vocabulary = make_vocabulary();
+  for (const char* text :
+       {R"({"type":"integer","multipleOf":2,"minimum":4,"maximum":4})",
+        R"({"type":"integer","multipleOf":4,"maximum":7,"exclusiveMinimum":0})"}) {
+    const auto grammar = compile_grammar(schema(text), vocabulary).value();
+    const Grammar::State state = grammar->advance(grammar->start(), 2 + '4');
+    EXPECT_TRUE(grammar->may_end(state));
+    EXPECT_TRUE(grammar->must_end(state)) << text;
+    EXPECT_FALSE(grammar->must_end(grammar->start()));
+  }
+}
+
+TEST(GrammarState, OneMaskNeedsOnlySoManyStates) {
+  const auto vocabulary = make_vocabulary();
+  const auto grammar = compile_grammar(RegexSpec{R"([\s\S]*a[\s\S]{1000})"}, vocabulary).value();
+  std::vector<uint64_t> bits(vocabulary->num_words());
+  Grammar::State state = grammar->start();
+  const auto write = [&] {
+    for (int i = 0; i < 100'000; ++i) {
+      const size_t before = grammar->num_states();
+      grammar->fill_mask(state, bits);
+      ASSERT_LE(grammar->num_states(), before + (size_t{2} << 17));
+      state = grammar->advance(state, 2 + ((5 * i + i / 3) % 7 < 3 ? 'a' : 'b'));
+      ASSERT_NE(state, Grammar::kDead);
+    }
+  };
+  EXPECT_THROW(write(), GrammarTooComplex);
+  EXPECT_LT(grammar->memory(), size_t{400} << 20);
+}
+
+TEST(GrammarCompile, StopsInTime) {
+  const auto vocabulary = make_vocabulary();
+  for (
+      const char* text :
+      {R"({"type":"integer","allOf":[{"multipleOf":9973},{"multipleOf":9967},{"multipleOf":9949}]})",
+       R"({"type":"object","patternProperties":{".*a.{30}b":{"type":"integer"},
+            ".*c.{30}d":{"type":"string"},".*e.{30}f":true},"additionalProperties":false})"}) {
+    const auto begin = std::chrono::steady_clock::now();
+    const auto grammar = compile_grammar(schema(text), vocabulary);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 3 * kMaxCompileTime);
+    ASSERT_FALSE(grammar.has_value());
+    EXPECT_NE(grammar.error().message.find("too complex: it"), std::string::npos)
+        << grammar.error().message;
+  }
 }
 
 TEST(GrammarState, LargeCountsNeedFewStates) {

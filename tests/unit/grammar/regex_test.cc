@@ -34,6 +34,35 @@ TEST(GrammarRegex, KeepsInnerAnchors) {
   EXPECT_FALSE(accepts(spec, "ba"));
 }
 
+TEST(GrammarRegex, AnchorsMayStandBehindEachOther) {
+  for (const char* pattern : {"^(^a$|^b$)$", "(^^a)|b", "^(?:(?:^)*(a|b)$)$", "(^|x)(^a|b)($|y)"}) {
+    EXPECT_TRUE(accepts(RegexSpec{pattern}, "a")) << pattern;
+    EXPECT_TRUE(accepts(RegexSpec{pattern}, "b")) << pattern;
+    EXPECT_FALSE(accepts(RegexSpec{pattern}, "ab")) << pattern;
+    EXPECT_TRUE(
+        accepts(schema(fmt::format(R"({{"type":"string","pattern":"{}"}})", pattern)), R"("a")"))
+        << pattern;
+  }
+  EXPECT_TRUE(accepts(RegexSpec{"$^|x(^a|b)"}, ""));
+}
+
+// The markers that anchors are made of are no text: where only one could follow, there is no way.
+TEST(GrammarRegex, AnchorsInsideLeaveNoDeadEnds) {
+  ExprPool pool;
+  const ExprId root = pool.close(*compile_spec(pool, RegexSpec{"(x^a|b)c|d"})).value();
+  Automaton automaton(std::move(pool), root);
+  EXPECT_EQ(automaton.step(automaton.start(), "x"), Automaton::kDead);
+  EXPECT_EQ(automaton.step(automaton.start(), "\xFE"), Automaton::kDead);
+  EXPECT_TRUE(automaton.accepting(automaton.step(automaton.start(), "bc")));
+}
+
+TEST(GrammarRegex, CountsWithoutAMinimum) {
+  for (const char* text : {"", "a", "aaa"}) EXPECT_TRUE(accepts(RegexSpec{"a{,3}"}, text)) << text;
+  for (const char* text : {"aaaa", "a{,3}"}) EXPECT_FALSE(accepts(RegexSpec{"a{,3}"}, text));
+  EXPECT_NE(refusal(RegexSpec{"\\07"}).find("octal"), std::string::npos);
+  EXPECT_TRUE(accepts(RegexSpec{"\\0x"}, std::string_view("\0x", 2)));
+}
+
 TEST(GrammarRegex, RefusesWhatIsNoSetOfTexts) {
   EXPECT_NE(refusal(RegexSpec{"(?=a)b"}).find("look-around"), std::string::npos);
   EXPECT_NE(refusal(RegexSpec{"(a)\\1"}).find("\\1"), std::string::npos);
