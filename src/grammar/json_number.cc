@@ -176,16 +176,14 @@ Decimal parse_decimal(std::string_view text) {
 
 }  // namespace
 
-Decimal Decimal::of(double value) {
-  return parse_decimal(json::python_float(value));
+Decimal Decimal::of(const json::Value& number) {
+  return parse_decimal(number.is_double() ? json::python_float(number.get_double())
+                                          : json::serialize(number));
 }
 
-Decimal Decimal::of(int64_t value) {
-  return parse_decimal(fmt::format("{}", value));
-}
-
-Decimal Decimal::of(uint64_t value) {
-  return parse_decimal(fmt::format("{}", value));
+std::string Decimal::text() const {
+  return fmt::format("{}{}{}{}", negative ? "-" : "", whole.empty() ? "0" : whole,
+                     fraction.empty() ? "" : ".", fraction);
 }
 
 ExprId limited_number(ExprPool& pool, const NumberLimits& limits, bool integer) {

@@ -7,20 +7,21 @@
 
 #include "base/error.h"
 #include "grammar/expr.h"
+#include "json/json.h"
 
 namespace deltaserve {
 
-// An exact decimal: (-1)^negative * 0.digits * 10^point. JSON's doubles are written as their
-// shortest decimal first, so that 0.1 means one tenth.
+// An exact decimal: (-1)^negative * whole.fraction. JSON's doubles are written as their shortest
+// decimal first, so that 0.1 means one tenth.
 struct Decimal {
   bool negative = false;
   std::string whole;     // digits before the point, without leading zeros; "" for 0
   std::string fraction;  // digits behind it, without trailing zeros
 
-  static Decimal of(double value);
-  static Decimal of(int64_t value);
-  static Decimal of(uint64_t value);
+  static Decimal of(const json::Value& number);
   bool zero() const { return whole.empty() && fraction.empty(); }
+  bool operator==(const Decimal&) const = default;
+  std::string text() const;  // without an exponent
 };
 
 struct NumberLimits {

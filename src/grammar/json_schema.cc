@@ -13,10 +13,6 @@ namespace {
 
 constexpr size_t kMaxParts = 500;  // flatten() is recursive
 
-bool is_text(const json::Value& value, std::string_view text) {
-  return value.is_string() && std::string_view(value.get_string()) == text;
-}
-
 }  // namespace
 
 Result<ExprId> compile_json_schema(ExprPool& pool, JsonText& json, const json::Value& schema,
@@ -155,7 +151,7 @@ std::optional<ExprId> SchemaCompiler::compile_alternatives(const Conjunction& al
       if (members == nullptr || std::ranges::find(all.chosen, members) != all.chosen.end()) {
         continue;
       }
-      if (key == "oneOf" && !members_disjoint(part)) return ExprPool::kNothing;
+      if (key == "oneOf" && !members_disjoint(all, part)) return ExprPool::kNothing;
       const size_t size = members->get_array().size();
       std::vector<ExprId> choices;
       for (size_t i = 0; i < size; ++i) {
@@ -196,85 +192,6 @@ ExprId SchemaCompiler::compile_types(const Conjunction& all, bool with_values, u
   if ((types & kArray) != 0) choices.push_back(compile_array(all));
   if ((types & kObject) != 0) choices.push_back(compile_object(all));
   return error_ ? ExprPool::kNothing : pool_.alt(choices);
-}
-
-// Every pair is looked at and counts as a schema.
-bool SchemaCompiler::members_disjoint(const Part& part) {
-  const size_t size = find(part, "oneOf")->get_array().size();
-  for (size_t i = 0; i < size; ++i) {
-    for (size_t j = i + 1; j < size && !over_limits(); ++j) {
-      if (!disjoint(element(part, "oneOf", i), element(part, "oneOf", j))) {
-        refuse(part.path,
-               "'oneOf' is only supported where its members exclude each other; use "
-               "'anyOf'.");
-      }
-    }
-  }
-  return !error_;
-}
-
-// Whether no value satisfies both: shown by their types, by a required property whose values
-// differ, or by the texts themselves where these are regular.
-bool SchemaCompiler::disjoint(const Part& a, const Part& b) {
-  Conjunction flat_a;
-  Conjunction flat_b;
-  if (!flatten(a, flat_a) || !flatten(b, flat_b)) {
-    return true;
-  }
-  if ((common_types(flat_a) & common_types(flat_b)) == 0) {
-    return true;
-  }
-  for (const Part& one : flat_a.parts) {
-    for (const Part& other : flat_b.parts) {
-      if (told_apart_by_key(one.schema->get_object(), other.schema->get_object())) return true;
-    }
-  }
-  const ExprId text_a = compile({{a}, {}});
-  const ExprId text_b = compile({{b}, {}});
-  if (error_ || !pool_.regular(text_a) || !pool_.regular(text_b)) {
-    return error_.has_value();
-  }
-  return pool_.both(text_a, text_b) == ExprPool::kNothing;
-}
-
-// Objects: a key required by both whose constants have no value in common.
-bool SchemaCompiler::told_apart_by_key(const json::Object& a, const json::Object& b) {
-  const auto only_object = [](const json::Object& schema) {
-    const json::Value* type = schema.if_contains("type");
-    return type != nullptr && is_text(*type, "object");
-  };
-  const auto required = [](const json::Object& schema, std::string_view key) {
-    const json::Value* names = schema.if_contains("required");
-    return names != nullptr && std::ranges::any_of(names->get_array(), [&](const json::Value& n) {
-             return is_text(n, key);
-           });
-  };
-  const auto values = [](const json::Object& schema, std::string_view key) {
-    json::Array result;
-    const json::Value* property = schema.at("properties").get_object().if_contains(key);
-    if (property == nullptr || !property->is_object()) return result;
-    if (const json::Value* only = property->get_object().if_contains("const")) {
-      result.push_back(*only);
-    } else if (const json::Value* any = property->get_object().if_contains("enum");
-               any != nullptr && any->is_array()) {
-      result = any->get_array();
-    }
-    return result;
-  };
-  if (!only_object(a) || !only_object(b) || !a.contains("properties") ||
-      !b.contains("properties")) {
-    return false;
-  }
-  for (const auto& [key, property] : a.at("properties").get_object()) {
-    if (!required(a, key) || !required(b, key)) continue;
-    const json::Array ours = values(a, key);
-    const json::Array theirs = values(b, key);
-    const auto shared = [&](const json::Value& v) {
-      return std::ranges::find(theirs, v) != theirs.end();
-    };
-    if (!ours.empty() && !theirs.empty() && std::ranges::none_of(ours, shared)) return true;
-  }
-  return false;
 }
 
 }  // namespace deltaserve

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -37,18 +38,22 @@ struct SchemaArgument {
 };
 struct SchemaArguments {
   std::vector<SchemaArgument> named;
-  bool others_allowed = false;  // arguments that the schema does not name
+  ExprId other = ExprPool::kNothing;  // the value of an argument that the schema does not name
 };
 
-// `parameters`: an object schema. `text`: a string without limits; strings with limits are made of
-// `character` and lie within it. Errors as above.
+// How an argument is written. Strings with limits are made of `character` and lie within `string`.
 struct ArgumentText {
   std::function<ExprId(const CharSet&)> character;
-  ExprId text = ExprPool::kNothing;
+  ExprId string = ExprPool::kNothing;    // any text that is read as a string
+  ExprId anything = ExprPool::kNothing;  // any text, where every value is valid
 };
+// For the argument of this name; "" for those that the schema does not name.
+using ArgumentTextOf = std::function<ArgumentText(std::string_view name)>;
+
+// `parameters`: an object schema. Errors as above.
 Result<SchemaArguments> compile_schema_arguments(ExprPool& pool, JsonText& json,
                                                  const json::Value& parameters,
-                                                 const ArgumentText& text,
+                                                 const ArgumentTextOf& text_of,
                                                  const SchemaLimits& limits = {});
 
 }  // namespace deltaserve

@@ -22,25 +22,28 @@ const json::Value* rest_of(const json::Object& schema) {
 
 }  // namespace
 
+// The schemas that the item at this place has to satisfy.
+SchemaCompiler::Conjunction SchemaCompiler::item_schemas(const Conjunction& all, size_t index) {
+  Conjunction schemas;
+  for (const Part& part : all.parts) {
+    const json::Array* prefix = prefix_of(part.schema->get_object());
+    const json::Value* rest = rest_of(part.schema->get_object());
+    if (prefix != nullptr && index < prefix->size()) {
+      schemas.parts.push_back({&(*prefix)[index], part.path + ".prefixItems"});
+    } else if (rest != nullptr) {
+      schemas.parts.push_back({rest, part.path + ".items"});
+    }
+  }
+  return schemas;
+}
+
 ExprId SchemaCompiler::compile_array(const Conjunction& all) {
   size_t num_places = 0;
   for (const Part& part : all.parts) {
     const json::Array* prefix = prefix_of(part.schema->get_object());
     num_places = std::max(num_places, prefix == nullptr ? 0 : prefix->size());
   }
-  const auto place = [&](size_t index) {
-    Conjunction schemas;
-    for (const Part& part : all.parts) {
-      const json::Array* prefix = prefix_of(part.schema->get_object());
-      const json::Value* rest = rest_of(part.schema->get_object());
-      if (prefix != nullptr && index < prefix->size()) {
-        schemas.parts.push_back({&(*prefix)[index], part.path + ".prefixItems"});
-      } else if (rest != nullptr) {
-        schemas.parts.push_back({rest, part.path + ".items"});
-      }
-    }
-    return compile(std::move(schemas));
-  };
+  const auto place = [&](size_t index) { return compile(item_schemas(all, index)); };
   const int32_t min = largest(all, "minItems", 0);
   const int32_t max = smallest(all, "maxItems", ExprPool::kUnbounded);
   if (max != ExprPool::kUnbounded && max < min) {

@@ -22,7 +22,7 @@ class SchemaCompiler {
                  const SchemaLimits& limits);
 
   Result<ExprId> run();
-  Result<SchemaArguments> run_arguments(const ArgumentText& text);
+  Result<SchemaArguments> run_arguments(const ArgumentTextOf& text_of);
 
  private:
   struct Part {
@@ -50,15 +50,19 @@ class SchemaCompiler {
   ExprId compile_new(const Conjunction& all);
   bool flatten(const Part& part, Conjunction& out);  // false: nothing satisfies it
   std::optional<ExprId> compile_alternatives(const Conjunction& all);
-  bool members_disjoint(const Part& part);  // of its oneOf
-  bool disjoint(const Part& a, const Part& b);
-  bool told_apart_by_key(const json::Object& a, const json::Object& b);
   ExprId compile_types(const Conjunction& all, bool with_values, uint32_t wanted = kAnyType);
   uint32_t common_types(const Conjunction& all);
   ExprId refuse(const std::string& path, const std::string& what);
   bool over_limits();
   Part member(const Part& part, std::string_view key) const;
   Part element(const Part& part, std::string_view key, size_t index) const;
+
+  // schema_disjoint.cc
+  // Whether what is written for `all` with one member of the oneOf of `part` satisfies no other.
+  bool members_disjoint(const Conjunction& all, const Part& part);
+  bool excluded(const Conjunction& all, const Conjunction& written, int32_t depth = 0);
+  bool array_excluded(const Conjunction& all, const Conjunction& written, int32_t depth);
+  bool object_excluded(const Conjunction& all, const Conjunction& written, int32_t depth);
 
   // schema_refs.cc
   std::optional<Part> resolve(const Part& part, std::string_view reference);
@@ -78,7 +82,7 @@ class SchemaCompiler {
   ExprId value_text(const json::Value& value);
 
   // schema_scalars.cc
-  // What stands between the quotation marks, or in `text` if that is given: regular.
+  // What stands between the quotation marks, or an argument's text if that is given: regular.
   ExprId string_content(const Conjunction& all, const ArgumentText* text = nullptr);
   ExprId compile_number(const Conjunction& all, bool integer);
   std::optional<ExprId> multiple_of(const Part& part, bool integer);
@@ -89,6 +93,7 @@ class SchemaCompiler {
 
   // schema_array.cc, schema_object.cc
   ExprId compile_array(const Conjunction& all);
+  static Conjunction item_schemas(const Conjunction& all, size_t index);
   ExprId compile_object(const Conjunction& all);
   struct Property {
     std::string name;

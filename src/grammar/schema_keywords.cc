@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "grammar/schema_compiler.h"
@@ -50,6 +51,9 @@ constexpr std::array kKeywords = {
     Keyword{"readOnly", Shape::kIgnored},
     Keyword{"writeOnly", Shape::kIgnored},
     Keyword{"strict", Shape::kIgnored},
+    Keyword{"discriminator", Shape::kIgnored},  // OpenAPI's: oneOf says the same
+    Keyword{"externalDocs", Shape::kIgnored},
+    Keyword{"xml", Shape::kIgnored},
     Keyword{"$ref", Shape::kText},
     Keyword{"type", Shape::kTypes},
     Keyword{"nullable", Shape::kBoolean},
@@ -99,7 +103,7 @@ bool has_shape(const json::Value& value, Shape shape) {
     case Shape::kCount:
       return (value.is_int64() && value.get_int64() >= 0) || value.is_uint64() ||
              (value.is_double() && value.get_double() >= 0 &&
-              value.get_double() == static_cast<double>(static_cast<int64_t>(value.get_double())));
+              value.get_double() == std::floor(value.get_double()));
     case Shape::kBoolean:
       return value.is_bool();
     case Shape::kTypes:
@@ -133,7 +137,7 @@ bool SchemaCompiler::check_keywords(const Part& part) {
   for (const auto& [key, value] : part.schema->get_object()) {
     const auto known = std::ranges::find(kKeywords, std::string_view(key), &Keyword::name);
     if (known == kKeywords.end()) {
-      if (key.starts_with("x-")) continue;
+      if (key.starts_with("x-") || (key == "uniqueItems" && value == false)) continue;
       refuse(part.path, fmt::format("the keyword '{}' is not supported.", std::string_view(key)));
       return false;
     }

@@ -197,12 +197,20 @@ ExprId SchemaCompiler::compile_object(const Conjunction& all) {
   if (error_ || (max != ExprPool::kUnbounded && max < min)) {
     return ExprPool::kNothing;
   }
+  if (extra != ExprPool::kNothing && min > static_cast<int64_t>(named.size()) + 1) {
+    const auto limited = std::ranges::find_if(
+        all.parts, [](const Part& part) { return find(part, "minProperties") != nullptr; });
+    return refuse(limited->path,
+                  "'minProperties' is not supported where it asks for more than one property that "
+                  "the schema does not name: they could have the same key.");
+  }
   const ExprId members = members_in_order(named, extra, min, max);
   return error_ ? ExprPool::kNothing : json_.bracketed('{', members, '}');
 }
 
 // Built from the back over (place, members so far); a count that no limit asks about stops at 1,
-// where the comma begins.
+// where the comma begins. Extra members may repeat a key, so that only the first of them counts
+// towards the minimum for certain.
 ExprId SchemaCompiler::members_in_order(const std::vector<Property>& named, ExprId extra,
                                         int32_t min, int32_t max) {
   const bool bounded = max != ExprPool::kUnbounded;
@@ -214,7 +222,7 @@ ExprId SchemaCompiler::members_in_order(const std::vector<Property>& named, Expr
   const auto extras = [&](int32_t count) {
     const int32_t needed = std::max(min - count, 0);
     const int32_t more = bounded ? max - count : ExprPool::kUnbounded;
-    if (extra == ExprPool::kNothing || more == 0) {
+    if (extra == ExprPool::kNothing || more == 0 || needed > 1) {
       return needed == 0 ? ExprPool::kEmpty : ExprPool::kNothing;
     }
     return count == 0 ? json_.list(extra, needed, more)

@@ -12,12 +12,6 @@
 namespace deltaserve {
 namespace {
 
-Decimal decimal_of(const json::Value& value) {
-  if (value.is_int64()) return Decimal::of(value.get_int64());
-  if (value.is_uint64()) return Decimal::of(value.get_uint64());
-  return Decimal::of(value.get_double());
-}
-
 // The digits of a positive decimal as one number, if that times the places is small enough.
 std::optional<int64_t> divisor_of(const Decimal& decimal) {
   const std::string digits = decimal.whole + decimal.fraction;
@@ -62,12 +56,12 @@ ExprId SchemaCompiler::string_content(const Conjunction& all, const ArgumentText
   if (error_ || (max != ExprPool::kUnbounded && max < min)) {
     return ExprPool::kNothing;
   }
-  if (parts.empty() || min > 0 || max != ExprPool::kUnbounded) {
+  const bool limited = min > 0 || max != ExprPool::kUnbounded;
+  if (limited || (text == nullptr && parts.empty())) {
     const ExprId any = text == nullptr ? json_.any_character() : text->character(CharSet::all());
-    const bool unlimited = text != nullptr && min == 0 && max == ExprPool::kUnbounded;
-    parts.push_back(unlimited ? text->text : pool_.repeat(any, min, max));
+    parts.push_back(pool_.repeat(any, min, max));
   }
-  if (text != nullptr) parts.push_back(text->text);
+  if (text != nullptr) parts.push_back(text->string);
   return parts.size() == 1 ? parts.front() : pool_.both(parts);
 }
 
@@ -78,7 +72,7 @@ ExprId SchemaCompiler::compile_number(const Conjunction& all, bool integer) {
       const json::Value* value = find(part, key);
       if (value == nullptr) return;
       NumberLimits limits;
-      (is_min ? limits.min : limits.max) = decimal_of(*value);
+      (is_min ? limits.min : limits.max) = Decimal::of(*value);
       limits.min_exclusive = limits.max_exclusive = exclusive;
       parts.push_back(limited_number(pool_, limits, integer));
     };
@@ -104,7 +98,7 @@ std::optional<ExprId> SchemaCompiler::multiple_of(const Part& part, bool integer
   if (number > 0 && number <= static_cast<double>(kMaxDivisor) && number == std::floor(number)) {
     return integer_multiple(pool_, static_cast<int64_t>(number));
   }
-  const Decimal decimal = decimal_of(value);
+  const Decimal decimal = Decimal::of(value);
   const bool power_of_ten =
       !decimal.negative && decimal.whole.empty() &&
       decimal.fraction.find_first_not_of('0') + 1 == decimal.fraction.size() &&

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "grammar/json_number.h"
 #include "grammar/schema_compiler.h"
 
 namespace deltaserve {
@@ -12,10 +13,21 @@ namespace {
 // Two lists are compared value by value.
 constexpr size_t kMaxValues = 5000;
 
-// JSON Schema's equality: 1 and 1.0 are the same number.
+// JSON Schema's equality: 1 and 1.0 are the same number, inside arrays and objects too.
 bool equal(const json::Value& a, const json::Value& b) {
-  if (a.is_number() && b.is_number()) {
-    return a == b || a.to_number<double>() == b.to_number<double>();
+  if (a.is_number() && b.is_number() && a.is_double() != b.is_double()) {
+    return a.to_number<double>() == b.to_number<double>() && Decimal::of(a) == Decimal::of(b);
+  }
+  if (a.is_array() && b.is_array()) {
+    return std::ranges::equal(a.get_array(), b.get_array(), equal);
+  }
+  if (a.is_object() && b.is_object()) {
+    const json::Object& other = b.get_object();
+    return a.get_object().size() == other.size() &&
+           std::ranges::all_of(a.get_object(), [&](const json::Object::value_type& entry) {
+             const json::Value* value = other.if_contains(entry.key());
+             return value != nullptr && equal(entry.value(), *value);
+           });
   }
   return a == b;
 }
@@ -32,6 +44,12 @@ std::vector<std::string> scalar_texts(const json::Value& value) {
     texts.push_back(fmt::format("{:.0f}", number));
   }
   return texts;
+}
+
+// A number's text without an exponent, which is how texts within limits are written.
+std::string plain_text(const json::Value& value, const std::string& text) {
+  return value.is_double() && text.find('e') != std::string::npos ? Decimal::of(value).text()
+                                                                  : text;
 }
 
 // Whether a keyword limits values by anything but their type.
@@ -84,7 +102,8 @@ std::optional<ExprId> SchemaCompiler::compile_values(const Conjunction& all, uin
     if (std::ranges::any_of(part.schema->get_object(), is_limit)) limited = &part;
   }
   const bool check = limited != nullptr || types != kAnyType;
-  const ExprId rest = check ? compile_types(all, false) : ExprPool::kNothing;
+  const uint32_t scalars = types & ~uint32_t{kArray | kObject};
+  const ExprId rest = check ? compile_types(all, false, scalars) : ExprPool::kNothing;
   std::vector<ExprId> choices;
   for (const json::Value& value : *values) {
     const bool structured = value.is_object() || value.is_array();
@@ -98,7 +117,8 @@ std::optional<ExprId> SchemaCompiler::compile_values(const Conjunction& all, uin
       continue;
     }
     for (const std::string& text : scalar_texts(value)) {
-      if (!check || pool_.matches(rest, text)) choices.push_back(pool_.literal(text));
+      const bool allowed = !check || pool_.matches(rest, plain_text(value, text));
+      if (allowed) choices.push_back(pool_.literal(text));
     }
   }
   return pool_.alt(choices);

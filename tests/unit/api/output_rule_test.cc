@@ -1,6 +1,8 @@
 // What a request may ask of the form of its answer, and the grammar that comes of it.
 #include "api/output_rule.h"
 
+#include <fmt/format.h>
+
 #include "api_fixture.h"
 
 namespace deltaserve {
@@ -151,6 +153,86 @@ TEST_F(OutputRuleTest, StrictToolsLeaveTextFree) {
                      "</tool_call>"));
   EXPECT_FALSE(request_of(std::string(kOff) + kTools + R"("n":1)").sampling.grammar)
       << "tools that are not strict do not limit the answer";
+}
+
+// One call of a strict tool `f` whose parameters are `schema`.
+class StrictCallTest : public OutputRuleTest {
+ protected:
+  static std::string fields(std::string_view schema) {
+    return fmt::format(R"({}"tool_choice":"required","tools":[{{"type":"function","function":
+        {{"name":"f","strict":true,"parameters":{}}}}}])",
+                       kOff, schema);
+  }
+  static std::string call(std::string_view key, std::string_view value) {
+    return fmt::format(
+        "<tool_call>\n<function=f>\n<parameter={}>\n{}\n</parameter>\n</function>\n</tool_call>",
+        key, value);
+  }
+};
+
+TEST_F(StrictCallTest, ValuesKeepTheirTypesAndLimits) {
+  const Request request = request_of(fields(
+      R"({"type":"object","properties":{"v":{"enum":[1,"a",2.5,30,null],"type":["integer","string"],
+          "maximum":5}},"required":["v"]})"));
+  EXPECT_TRUE(allows(request, call("v", "1")));
+  EXPECT_TRUE(allows(request, call("v", "a")));
+  for (const char* value : {"2.5", "30", "null", "b"}) {
+    EXPECT_FALSE(allows(request, call("v", value))) << value;
+  }
+}
+
+// The parser of calls reads "5" as a number where numbers are allowed.
+TEST_F(StrictCallTest, StringsAreNotTakenForOtherTypes) {
+  const Request request = request_of(fields(
+      R"({"type":"object","properties":{"v":{"anyOf":[{"type":"string","minLength":1},
+          {"type":"integer","minimum":10},{"type":"array","items":{"type":"null"}},
+          {"const":true}]}},"required":["v"]})"));
+  for (const char* value : {"12", "[null]", "true", "text", "5 apples", "x[1]", "null"}) {
+    EXPECT_TRUE(allows(request, call("v", value))) << value;
+  }
+  for (const char* value : {"5", " 5 ", "-1e3", "[1]", " {}", "False", ""}) {
+    EXPECT_FALSE(allows(request, call("v", value))) << value;
+  }
+  const Request plain = request_of(
+      fields(R"({"type":"object","properties":{"v":{"type":"string"}},"required":["v"]})"));
+  for (const char* value : {"5", "[1]", "null"}) EXPECT_TRUE(allows(plain, call("v", value)));
+  const Request nullable = request_of(fields(
+      R"({"type":"object","properties":{"v":{"type":["string","null"],"pattern":"^[a-z]*$"}}})"));
+  EXPECT_TRUE(allows(nullable, call("v", "null")));
+  EXPECT_FALSE(allows(nullable, call("v", "None")));
+}
+
+TEST_F(StrictCallTest, OtherArgumentsFollowTheirSchema) {
+  const Request request = request_of(fields(
+      R"({"type":"object","properties":{"a":{"type":"boolean"}},
+          "additionalProperties":{"type":"integer"}})"));
+  EXPECT_TRUE(allows(request, call("a", "true")));
+  EXPECT_TRUE(allows(request, call("b", "7")));
+  EXPECT_FALSE(allows(request, call("b", "seven")));
+  EXPECT_FALSE(allows(request, call("a", "7"))) << "a declared parameter is no other one";
+  const Request any =
+      request_of(fields(R"({"type":"object","additionalProperties":true,"properties":{"c":{}}})"));
+  EXPECT_TRUE(allows(any, call("b", "seven")));
+  EXPECT_TRUE(allows(any, call("c", "[1")));
+}
+
+TEST_F(StrictCallTest, RefusesWhatItsSyntaxCannotSay) {
+  for (const char* name : {"a>b", "a\\nb", ""}) {
+    const Error error =
+        error_of(fields(fmt::format(R"({{"type":"object","properties":{{"{}":{{}}}}}})", name)));
+    EXPECT_EQ(error.param, "tools") << name;
+    EXPECT_NE(error.message.find("'f'"), std::string::npos) << error.message;
+  }
+  const Error error = error_of(fields(R"({"type":"object","minProperties":1})"));
+  EXPECT_NE(error.message.find("'minProperties'"), std::string::npos) << error.message;
+}
+
+TEST_F(OutputRuleTest, TooMuchForACompilerIsAnError) {
+  const Error error = error_of(
+      R"("structured_outputs":{"json":{"type":"integer","allOf":[{"multipleOf":9973},
+         {"multipleOf":9967},{"multipleOf":9949}]}})");
+  EXPECT_EQ(error.param, "structured_outputs.json");
+  EXPECT_NE(error.message.find("too complex"), std::string::npos) << error.message;
 }
 
 TEST_F(OutputRuleTest, AFormatBesideToolsAllowsBoth) {

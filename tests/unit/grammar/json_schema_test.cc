@@ -138,6 +138,81 @@ TEST(GrammarJsonSchema, OneOfNeedsToBeDisjoint) {
             std::string::npos);
 }
 
+// What a value satisfies is asked, not what is written: properties come in any order, objects may
+// have others, and what stands around oneOf holds too.
+TEST(GrammarJsonSchema, OneOfCountsValuesThatAreNeverWritten) {
+  for (const char* text :
+       {R"({"oneOf":[{"type":"object","properties":{"a":{},"b":{}},"required":["a","b"]},
+                     {"type":"object","properties":{"b":{},"a":{}},"required":["a","b"]}]})",
+        R"({"oneOf":[{"type":"object","properties":{"a":{}},"required":["a"]},
+                     {"type":"object","properties":{"b":{}}}]})",
+        R"({"type":"object","properties":{"a":{},"b":{}},
+            "oneOf":[{"type":"object","required":["a"]},{"type":"object","required":["b"]}]})",
+        R"({"oneOf":[{"type":"object","properties":{"k":{"const":1}},"required":["k"]},
+                     {"type":"object","properties":{"k":{"const":1.0}},"required":["k"]}]})",
+        R"({"oneOf":[{"const":1e300},{"type":"number","minimum":0}]})",
+        R"({"oneOf":[{"const":{"a":1,"b":2}},{"const":{"b":2.0,"a":1}}]})"}) {
+    EXPECT_NE(refusal(schema(text)).find("'oneOf'"), std::string::npos) << text;
+  }
+}
+
+TEST(GrammarJsonSchema, OneOfMembersExcludeEachOtherBelowTheirTop) {
+  const auto nested = schema(R"({"oneOf":[
+      {"type":"object","properties":{"m":{"type":"object","properties":{"t":{"const":"x"}},
+                                          "required":["t"]}},"required":["m"]},
+      {"type":"object","properties":{"m":{"type":"object","properties":{"t":{"enum":["y","z"]}},
+                                          "required":["t"]},"n":{}},"required":["m"]}]})");
+  EXPECT_TRUE(accepts(nested, R"({"m":{"t":"z"},"n":1})"));
+  EXPECT_FALSE(accepts(nested, R"({"m":{"t":"x"},"n":1})"));
+  const auto keys = schema(R"({"oneOf":[
+      {"type":"object","properties":{"a":{}},"required":["a"],"additionalProperties":false},
+      {"type":"object","properties":{"b":{}},"required":["b"],"additionalProperties":false}]})");
+  EXPECT_TRUE(accepts(keys, R"({"b":1})"));
+  EXPECT_FALSE(accepts(keys, R"({"a":1,"b":1})"));
+  const auto places = schema(R"({"oneOf":[
+      {"type":"array","prefixItems":[{"const":"p"}],"minItems":1,"items":{"type":"integer"}},
+      {"type":"array","prefixItems":[{"const":"q"}],"minItems":1}]})");
+  EXPECT_TRUE(accepts(places, R"(["p",1])"));
+  EXPECT_TRUE(accepts(places, R"(["q","x"])"));
+}
+
+// As Pydantic writes tagged unions.
+TEST(GrammarJsonSchema, OneOfWithADiscriminator) {
+  const auto pets =
+      schema(R"({"discriminator":{"propertyName":"kind","mapping":{"cat":"#/$defs/Cat"}},
+      "oneOf":[{"$ref":"#/$defs/Cat"},{"$ref":"#/$defs/Dog"}],"$defs":{
+      "Cat":{"type":"object","properties":{"kind":{"const":"cat","type":"string"},
+             "lives":{"type":"integer"}},"required":["kind","lives"]},
+      "Dog":{"type":"object","properties":{"kind":{"enum":["dog","wolf"],"type":"string"},
+             "owner":{"anyOf":[{"$ref":"#"},{"type":"null"}]}},"required":["kind"]}}})");
+  EXPECT_TRUE(accepts(pets, R"({"kind":"cat","lives":9})"));
+  EXPECT_TRUE(accepts(pets, R"({"kind":"wolf","owner":{"kind":"cat","lives":1}})"));
+  EXPECT_FALSE(accepts(pets, R"({"kind":"cat","owner":null})"));
+  EXPECT_TRUE(accepts(schema(R"({"type":"array","uniqueItems":false})"), "[1,1]"));
+}
+
+TEST(GrammarJsonSchema, NumbersAreEqualByValue) {
+  EXPECT_TRUE(accepts(schema(R"({"const":1e300,"minimum":0})"), "1e+300"));
+  EXPECT_TRUE(accepts(schema(R"({"enum":[1e-7,5],"maximum":1})"), "1e-07"));
+  EXPECT_NE(refusal(schema(R"({"enum":[1e300],"maximum":0})")), "");
+  EXPECT_NE(refusal(schema(R"({"const":9007199254740993,"enum":[9007199254740992]})")), "");
+  EXPECT_NE(refusal(schema(R"({"const":9007199254740993,"enum":[9007199254740992.0]})")), "");
+  EXPECT_TRUE(accepts(schema(R"({"const":[{"a":1}],"enum":[[{"a":1.0}]]})"), R"([{"a":1}])"));
+}
+
+// Two extra members may have the same key, which is one property.
+TEST(GrammarJsonSchema, CountsOnlyOneExtraMemberTowardsTheMinimum) {
+  const auto one = schema(R"({"type":"object","properties":{"a":{},"b":{}},
+                              "additionalProperties":true,"minProperties":2})");
+  EXPECT_TRUE(accepts(one, R"({"a":1,"x":2})"));
+  EXPECT_TRUE(accepts(one, R"({"a":1,"b":2,"x":3,"x":4})"));
+  EXPECT_FALSE(accepts(one, R"({"x":1,"x":2})"));
+  EXPECT_TRUE(accepts(schema(R"({"type":"object","minProperties":1})"), R"({"x":1})"));
+  const std::string message = refusal(schema(R"({"items":{"type":"object","minProperties":2}})"));
+  EXPECT_NE(message.find("'minProperties'"), std::string::npos) << message;
+  EXPECT_NE(message.find("$.items"), std::string::npos) << message;
+}
+
 TEST(GrammarJsonSchema, RefusesByNameAndPlace) {
   const std::string message = refusal(
       schema(R"({"type":"object","properties":{"a":{"type":"array","uniqueItems":true}}})"));
