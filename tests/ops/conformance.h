@@ -19,6 +19,7 @@ struct BackendCase {
   DType x_dtype = DType::kF32;
   CpuIsa isa = CpuIsa::kPortable;  // CPU only
   int32_t threads = 2;             // CPU only
+  int64_t max_tokens = 1024;       // of the largest step that is reserved
 };
 
 // "avx512_bfloat16": the parameter's name in test output.

@@ -31,7 +31,8 @@ std::unique_ptr<Backend> make_case_backend(const BackendCase& backend_case) {
   auto backend = make_cpu_backend({.compute_dtype = backend_case.x_dtype,
                                    .threads = backend_case.threads,
                                    .isa = backend_case.isa});
-  auto reserved = (*backend)->reserve({.max_tokens = 1024, .max_seqs = 64, .max_model_len = 8192});
+  auto reserved = (*backend)->reserve(
+      {.max_tokens = backend_case.max_tokens, .max_seqs = 64, .max_model_len = 8192});
   EXPECT_TRUE(reserved.has_value());
   return std::move(*backend);
 }

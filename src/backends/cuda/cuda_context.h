@@ -75,7 +75,8 @@ class CudaContext {
 
   // Scratch of at least `bytes`, 256-byte aligned, content undefined. An op asks for what its
   // largest step of `limits` takes on every path it has, so that only its first call grows the
-  // scratch; growing waits for the stream and is refused while a graph is captured.
+  // scratch; growing waits for the stream and is refused while a graph is captured. What came
+  // before is gone then: an op that calls others asks for its own after them.
   template <typename T = void>
   T* scratch(size_t bytes) {
     return static_cast<T*>(grow(scratch_, bytes, false));
