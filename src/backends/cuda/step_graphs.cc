@@ -22,7 +22,12 @@ void StepGraphs::run(const StepKey& key, const std::function<void()>& launch) {
     return;
   }
   if (found->second.graph == nullptr) {
-    found->second.graph = record(launch);
+    try {
+      found->second.graph = record(launch);
+    } catch (...) {
+      clear();  // what runs next runs as it is, with the memory that the graphs took
+      throw;
+    }
   }
   check_cuda(cudaGraphLaunch(found->second.graph, context_.stream));
 }
@@ -34,6 +39,7 @@ cudaGraphExec_t StepGraphs::record(const std::function<void()>& launch) {
     launch();
   } catch (...) {
     cudaStreamEndCapture(context_.stream, &graph);
+    cudaGetLastError();  // of a capture that was broken off: the next launch would report it
     if (graph != nullptr) cudaGraphDestroy(graph);
     throw;
   }

@@ -1,0 +1,62 @@
+// Steps through the CUDA backend's run_step: as they are, recorded, repeated, and after one that
+// could not be recorded.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "conformance.h"
+
+namespace deltaserve {
+namespace {
+
+class StepGraphsTest : public testing::TestWithParam<BackendCase> {
+ protected:
+  // residual += one more at each step.
+  void add_one() {
+    backend_->add_positions({.T = 1,
+                             .H = 4,
+                             .table = ones_.floats(),
+                             .taps = taps_.data(),
+                             .weights = weights_.floats(),
+                             .residual = residual_.floats()});
+  }
+  void expect_steps(float count) { EXPECT_EQ(residual_.values(), std::vector<float>(4, count)); }
+
+  std::unique_ptr<Backend> backend_ = make_case_backend(GetParam());
+  DeviceTensor ones_{*backend_, DType::kF32, std::vector<float>(4, 1.0F)};
+  DeviceArray<int32_t> taps_{*backend_, {0, 0, 0, 0}};
+  DeviceTensor weights_{*backend_, DType::kF32, {1.0F, 0.0F, 0.0F, 0.0F}};
+  DeviceTensor residual_{*backend_, DType::kF32, 4};
+};
+
+TEST_P(StepGraphsTest, RecordedStepsDoTheSameWork) {
+  const StepKey key = {.num_seqs = 1, .max_blocks_per_seq = 1};
+  for (int step = 1; step <= 4; ++step) {
+    backend_->run_step(key, [&] { add_one(); });
+    expect_steps(static_cast<float>(step));
+  }
+}
+
+// Taking memory is not allowed in what is recorded, so the second step fails. The ones after it
+// find nothing of that.
+TEST_P(StepGraphsTest, AStepThatCannotBeRecordedFailsAlone) {
+  const StepKey key = {.num_seqs = 2, .max_blocks_per_seq = 1};
+  backend_->run_step(key, [&] { add_one(); });
+  EXPECT_THROW(backend_->run_step(key,
+                                  [&] {
+                                    add_one();
+                                    static_cast<void>(backend_->allocate(64));
+                                  }),
+               std::runtime_error);
+  expect_steps(1.0F);
+  for (int step = 2; step <= 5; ++step) {
+    backend_->run_step(key, [&] { add_one(); });
+    expect_steps(static_cast<float>(step));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, StepGraphsTest, testing::ValuesIn(all_cases()),
+                         [](const auto& test) { return case_name(test.param); });
+
+}  // namespace
+}  // namespace deltaserve
