@@ -108,7 +108,9 @@ std::vector<float> run_gated_rms_norm(Backend& backend, const GatedNormShape& sh
 }
 
 TEST_P(RowOps, GatedRmsNorm) {
-  for (const GatedNormShape& shape : {GatedNormShape{5, 4, 32}, GatedNormShape{19, 16, 128}}) {
+  for (const GatedNormShape& shape :
+       {GatedNormShape{5, 4, 32}, GatedNormShape{19, 16, 128}, GatedNormShape{3, 48, 128},
+        GatedNormShape{2, 17, 256}, GatedNormShape{1, 1, 64}}) {
     expect_close(run_gated_rms_norm(*backend_, shape), run_gated_rms_norm(*reference_, shape),
                  tolerance_, 1e-6, "gated_rms_norm");
   }

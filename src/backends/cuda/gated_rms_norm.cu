@@ -1,5 +1,6 @@
-// gated_rms_norm: a warp norms heads of up to 256 numbers, 4 a lane (8 above 128), several heads at
-// a time so that enough loads are on the way. Bound by bytes: x and z in, out out.
+// gated_rms_norm: a block takes some heads of a token; a warp norms heads of up to 256 numbers, 4 a
+// lane (8 above 128), several at a time so that enough loads are on the way. Bound by bytes: x and
+// z in, out out; where a head lies follows from the block without a division.
 #include <type_traits>
 
 #include "backends/cuda/cuda_ops.h"
@@ -14,10 +15,10 @@ using namespace cuda;
 
 constexpr int kWarps = 4;  // of a block
 constexpr int kHeads = 4;  // of a warp: 2 KiB of x and z on the way in bfloat16
+constexpr int kBlockHeads = kWarps * kHeads;
 
 template <typename X>
 struct Norm {
-  int64_t count;  // T * heads
   int32_t num_heads;
   int32_t head_dim;
   const X* x;  // [T, heads, head_dim]
@@ -47,11 +48,15 @@ __device__ __forceinline__ void load_lane(const T* head, int lane, int head_dim,
   }
 }
 
+// grid (T, heads / kBlockHeads up). The heads of a block go to its warps in turn.
 template <typename X, int N>
 __global__ void __launch_bounds__(kWarps* kWarp) gated_rms_norm(const Norm<X> norm) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const int64_t warp = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
-  const int64_t first = warp * kHeads;
+  const int first =
+      static_cast<int>(blockIdx.y) * kBlockHeads + static_cast<int>(threadIdx.x) / kWarp;
+  const X* const x_row = norm.x + blockIdx.x * norm.x_stride;
+  const X* const z_row = norm.z + blockIdx.x * norm.z_stride;
+  X* const out_row = norm.out + blockIdx.x * norm.out_stride;
   float x[kHeads][N];
   float z[kHeads][N];
   float weight[N];
@@ -59,14 +64,14 @@ __global__ void __launch_bounds__(kWarps* kWarp) gated_rms_norm(const Norm<X> no
   wait_for_previous();
 #pragma unroll
   for (int i = 0; i < kHeads; ++i) {
-    const int64_t t = (first + i) / norm.num_heads;
-    const int64_t head = (first + i) % norm.num_heads * norm.head_dim;
-    const int head_dim = first + i < norm.count ? norm.head_dim : 0;
-    load_lane<N>(norm.x + t * norm.x_stride + head, lane, head_dim, x[i]);
-    load_lane<N>(norm.z + t * norm.z_stride + head, lane, head_dim, z[i]);
+    const int head = first + i * kWarps;
+    const int head_dim = head < norm.num_heads ? norm.head_dim : 0;
+    load_lane<N>(x_row + head * norm.head_dim, lane, head_dim, x[i]);
+    load_lane<N>(z_row + head * norm.head_dim, lane, head_dim, z[i]);
   }
 #pragma unroll
   for (int i = 0; i < kHeads; ++i) {
+    const int head = first + i * kWarps;
     float squares = 0.0F;
 #pragma unroll
     for (int j = 0; j < N; ++j) {
@@ -74,11 +79,9 @@ __global__ void __launch_bounds__(kWarps* kWarp) gated_rms_norm(const Norm<X> no
     }
     const float mean = warp_sum(squares) / static_cast<float>(norm.head_dim);
     const float scale = 1.0F / sqrtf(mean + norm.eps);
-    if (first + i >= norm.count) {
-      continue;
+    if (head >= norm.num_heads) {
+      return;
     }
-    const int64_t t = (first + i) / norm.num_heads;
-    X* out = norm.out + t * norm.out_stride + (first + i) % norm.num_heads * norm.head_dim;
 #pragma unroll
     for (int j = 0; j < N; j += 4) {
       float y[4];
@@ -87,7 +90,7 @@ __global__ void __launch_bounds__(kWarps* kWarp) gated_rms_norm(const Norm<X> no
         y[k] = weight[j + k] * (x[i][j + k] * scale) * silu(z[i][j + k]);
       }
       if (lane * 4 + j * kWarp < norm.head_dim) {
-        store<4>(out + lane * 4 + j * kWarp, y);
+        store<4>(out_row + head * norm.head_dim + lane * 4 + j * kWarp, y);
       }
     }
   }
@@ -95,11 +98,10 @@ __global__ void __launch_bounds__(kWarps* kWarp) gated_rms_norm(const Norm<X> no
 
 template <typename X, int N>
 void launch_for(const CudaContext& context, const GatedRmsNormArgs& args) {
-  const int64_t count = args.T * args.num_heads;
-  const auto blocks = static_cast<unsigned>(ceil_div(count, int64_t{kWarps * kHeads}));
-  launch_early(context, gated_rms_norm<X, N>, {.grid = blocks, .block = kWarps * kWarp},
-               Norm<X>{.count = count,
-                       .num_heads = args.num_heads,
+  const dim3 grid(static_cast<unsigned>(args.T),
+                  static_cast<unsigned>(ceil_div(args.num_heads, kBlockHeads)));
+  launch_early(context, gated_rms_norm<X, N>, {.grid = grid, .block = kWarps * kWarp},
+               Norm<X>{.num_heads = args.num_heads,
                        .head_dim = args.head_dim,
                        .x = static_cast<const X*>(args.x),
                        .x_stride = args.x_stride,

@@ -9,7 +9,8 @@ namespace deltaserve {
 namespace cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 128;
+constexpr int kVector = 4;  // outputs of a thread where rows lie on such borders
 
 __device__ float activate(Activation activation, float x) {
   constexpr float kSqrtTwoOverPi = 0.797884560802865F;
@@ -25,15 +26,30 @@ __device__ float activate(Activation activation, float x) {
   return x;
 }
 
-// product [M, columns] to out [M, ...] at the slice's first column; bias begins there too.
-template <typename Out>
+// product [M, columns] to out [M, ...] at the slice's first column; bias begins there too. grid (M,
+// columns / (kThreads * N) up).
+template <typename Out, int N>
 __global__ void __launch_bounds__(kThreads)
-    bias_activation(Out* out, const float* product, const float* bias, int64_t M, int64_t columns,
+    bias_activation(Out* out, const float* product, const float* bias, int64_t columns,
                     int64_t out_stride, Activation activation) {
-  const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (i < M * columns) {
-    const int64_t n = i % columns;
-    out[i / columns * out_stride + n] = from_float<Out>(activate(activation, product[i] + bias[n]));
+  const int64_t n = (int64_t{blockIdx.y} * kThreads + threadIdx.x) * N;
+  if (n >= columns) {
+    return;
+  }
+  const float* const from = product + blockIdx.x * columns + n;
+  Out* const to = out + blockIdx.x * out_stride + n;
+  if constexpr (N == 1) {
+    *to = from_float<Out>(activate(activation, *from + bias[n]));
+  } else {
+    float values[N];
+    float added[N];
+    load(from, values);
+    load(bias + n, added);
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      values[i] = activate(activation, values[i] + added[i]);
+    }
+    store(to, values);
   }
 }
 
@@ -48,10 +64,17 @@ void run(CudaContext& context, const LinearBiasArgs& args) {
                               .x_stride = linear.x_stride,
                               .weight = weight.values.data()};
   sliced_product(context, product, [&](int64_t first, int64_t columns, float* slice) {
-    const auto blocks = static_cast<unsigned>(ceil_div(linear.M * columns, int64_t{kThreads}));
-    launch(context, bias_activation<Out>, {.grid = dim3(blocks), .block = dim3(kThreads)},
-           static_cast<Out*>(linear.out) + first, slice, args.bias + first, linear.M, columns,
-           linear.out_stride, args.activation);
+    Out* const out = static_cast<Out*>(linear.out) + first;
+    const float* const bias = args.bias + first;
+    const bool vectors = columns % kVector == 0 && linear.out_stride % kVector == 0 &&
+                         reinterpret_cast<uintptr_t>(out) % (kVector * sizeof(Out)) == 0 &&
+                         reinterpret_cast<uintptr_t>(bias) % (kVector * sizeof(float)) == 0;
+    const int64_t threads = vectors ? columns / kVector : columns;
+    launch(context, vectors ? bias_activation<Out, kVector> : bias_activation<Out, 1>,
+           {.grid = dim3(static_cast<unsigned>(linear.M),
+                         static_cast<unsigned>(ceil_div(threads, int64_t{kThreads}))),
+            .block = dim3(kThreads)},
+           out, slice, bias, columns, linear.out_stride, args.activation);
   });
 }
 
