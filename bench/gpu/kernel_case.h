@@ -79,5 +79,7 @@ void time_skinny(CudaContext& context);
 void time_layers(CudaContext& context);
 void check_many_rows(CudaContext& context);
 void time_many_rows(CudaContext& context);
+void check_vision(CudaContext& context);
+void time_vision(CudaContext& context);
 
 }  // namespace deltaserve::bench

@@ -1,6 +1,6 @@
-// Attention, experts and matrix products of few and of many rows on CUDA: checked against float64
-// on odd shapes, in both dtypes, then timed beside their floors.
-//   bench_gpu_kernels check|time [attention|experts|skinny|layers|many_rows]
+// Attention, of text and of pictures, experts and matrix products of few and of many rows on CUDA:
+// checked against float64 on odd shapes, in both dtypes, then timed beside their floors.
+//   bench_gpu_kernels check|time [attention|experts|skinny|layers|many_rows|vision]
 #include <cstdio>
 #include <string>
 
@@ -12,9 +12,9 @@ int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "check";
   const std::string only = argc > 2 ? argv[2] : "";
   if (mode != "check" && mode != "time") {
-    std::fprintf(
-        stderr,
-        "usage: bench_gpu_kernels check|time [attention|experts|skinny|layers|many_rows]\n");
+    std::fprintf(stderr,
+                 "usage: bench_gpu_kernels check|time "
+                 "[attention|experts|skinny|layers|many_rows|vision]\n");
     return 2;
   }
   const auto wanted = [&](const char* name) { return only.empty() || only == name; };
@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
       if (wanted("attention")) bench::time_attention(bf16);
       if (wanted("experts")) bench::time_experts(bf16);
       if (wanted("experts")) bench::time_expert_blocks(bf16);
+      if (wanted("vision")) bench::time_vision(bf16);
       return 0;
     }
     CudaContext f32(DType::kF32, 0);
@@ -37,6 +38,7 @@ int main(int argc, char** argv) {
     if (wanted("experts")) bench::check_experts(f32);
     if (wanted("experts")) bench::check_experts(bf16);
     if (wanted("experts")) bench::check_expert_blocks(bf16);
+    if (wanted("vision")) bench::check_vision(bf16);
   } catch (const std::exception& error) {
     std::printf("FAILED: %s\n", error.what());
     return 1;

@@ -77,6 +77,16 @@ __device__ __forceinline__ void tensor_load(uint32_t to, const CUtensorMap& map,
       : "memory");
 }
 
+// The same of a tensor of three dimensions.
+__device__ __forceinline__ void tensor_load(uint32_t to, const CUtensorMap& map, int32_t column,
+                                            int32_t middle, int32_t row, uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
+      "%3, %4}], [%5];" ::"r"(to),
+      "l"(&map), "r"(column), "r"(middle), "r"(row), "r"(barrier)
+      : "memory");
+}
+
 // What this thread wrote to shared memory becomes visible to copies and to wgmma.
 __device__ __forceinline__ void async_proxy_fence() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -86,6 +96,12 @@ __device__ __forceinline__ void async_proxy_fence() {
 template <int Threads>
 __device__ __forceinline__ void named_barrier(int id) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "n"(Threads) : "memory");
+}
+
+// Arrives at such a barrier without waiting; counts among its `Threads`.
+template <int Threads>
+__device__ __forceinline__ void named_barrier_arrive(int id) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "n"(Threads) : "memory");
 }
 
 // Gives registers of this warpgroup back, or takes what others gave back.
