@@ -81,10 +81,11 @@ Result<GenerationJob> parse_chat_request(const ServingContext& context, const js
     return std::unexpected(std::move(prompt.error()));
   }
   const auto num_tokens = static_cast<int64_t>(prompt->token_ids.size());
-  const Result<void> fits =
-      resolve_max_tokens(context, num_tokens, limit.value, limit.field, request.sampling);
+  Result<void> fits =
+      resolve_max_tokens(context, num_tokens, limit.value,
+                         {.prompt = "messages", .limit = limit.field}, request.sampling);
   if (!fits) {
-    return std::unexpected(fits.error());
+    return std::unexpected(std::move(fits.error()));
   }
   Result<std::optional<GrammarRule>> grammar =
       make_answer_grammar(context, std::move(rule), *prompt);

@@ -37,13 +37,26 @@ void refuse_completion_fields(FieldReader& fields, int32_t n) {
   }
 }
 
+// What even an empty queue cannot take is refused for good.
+Result<void> check_choices(const ServingContext& context, size_t num_prompts, int32_t n) {
+  const auto choices = static_cast<int64_t>(num_prompts) * n;
+  if (choices <= context.limits.max_prompts) {
+    return {};
+  }
+  return invalid(
+      fmt::format("{} prompts with {} choices each are more than the {} that this server "
+                  "takes at a time: send fewer.",
+                  num_prompts, n, context.limits.max_prompts),
+      n > 1 ? "n" : "prompt");
+}
+
 Result<void> add_prompt(const ServingContext& context, RawPrompt prompt, bool echo,
                         std::optional<int64_t> max_tokens, Request request, GenerationJob& job) {
   const auto num_tokens = static_cast<int64_t>(prompt.token_ids.size());
   const int64_t room = std::max<int64_t>(context.max_model_len - num_tokens, 1);
   const int64_t wanted = max_tokens.value_or(std::min(kDefaultMaxTokens, room));
-  Result<void> fits =
-      resolve_max_tokens(context, num_tokens, wanted, "max_tokens", request.sampling);
+  Result<void> fits = resolve_max_tokens(
+      context, num_tokens, wanted, {.prompt = "prompt", .limit = "max_tokens"}, request.sampling);
   if (!fits) {
     return fits;
   }
@@ -93,6 +106,10 @@ Result<GenerationJob> parse_completion_request(const ServingContext& context,
   Result<std::vector<RawPrompt>> prompts = read_prompts(context, fields);
   if (!prompts) {
     return std::unexpected(std::move(prompts.error()));
+  }
+  const Result<void> few = check_choices(context, prompts->size(), job.options.n);
+  if (!few) {
+    return std::unexpected(few.error());
   }
   job.options.make_format = CompletionResponse::make;
   job.options.id = make_request_id("cmpl-");

@@ -11,6 +11,7 @@
 #include "api/field_reader.h"
 #include "api/messages_api_content.h"
 #include "api/messages_api_tools.h"
+#include "api/sampling_fields.h"
 
 namespace deltaserve::messages_api {
 namespace {
@@ -53,6 +54,12 @@ std::vector<std::string> read_stop_sequences(FieldReader& fields) {
   for (const json::Value& entry : *list) {
     if (!entry.is_string() || entry.get_string().empty()) {
       fields.refuse("stop_sequences", "'stop_sequences' must hold strings that are not empty.");
+      return {};
+    }
+    if (entry.get_string().size() > kMaxStopBytes) {
+      fields.refuse("stop_sequences", fmt::format("A string of 'stop_sequences' may have at most "
+                                                  "{} bytes.",
+                                                  kMaxStopBytes));
       return {};
     }
     out.emplace_back(entry.get_string());

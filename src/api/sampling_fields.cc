@@ -44,9 +44,10 @@ void read_logit_bias(const ServingContext& context, FieldReader& fields, Samplin
   for (const auto& [key, value] : *biases) {
     int32_t token = -1;
     const std::string_view text(key);
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), token);
-    if (code != std::errc() || end != text.data() + text.size() || token < 0 ||
-        token >= context.tokenizer->vocab_size()) {
+    const auto code = std::from_chars(text.data(), text.data() + text.size(), token).ec;
+    // Written in one way only ("01" is none), so that no token has two.
+    const bool plain = code == std::errc() && text == fmt::format_int(token).c_str();
+    if (!plain || token < 0 || token >= context.tokenizer->vocab_size()) {
       fields.refuse("logit_bias",
                     fmt::format("'logit_bias' keys must be token ids from 0 to {}, got '{}'.",
                                 context.tokenizer->vocab_size() - 1, text));
@@ -91,6 +92,11 @@ void read_stop_strings(const ServingContext& context, FieldReader& fields,
   if (std::ranges::any_of(options.stop, &std::string::empty)) {
     fields.refuse("stop", "'stop' must not hold an empty string.");
   }
+  const auto too_long = [](const std::string& text) { return text.size() > kMaxStopBytes; };
+  if (std::ranges::any_of(options.stop, too_long)) {
+    fields.refuse("stop",
+                  fmt::format("A string of 'stop' may have at most {} bytes.", kMaxStopBytes));
+  }
 }
 
 void read_stop_token_ids(const ServingContext& context, FieldReader& fields,
@@ -108,6 +114,10 @@ void read_stop_token_ids(const ServingContext& context, FieldReader& fields,
     }
     sampling.stop_token_ids.push_back(static_cast<int32_t>(id.get_int64()));
   }
+  // All of them are compared with every token: each once.
+  std::ranges::sort(sampling.stop_token_ids);
+  const auto repeated = std::ranges::unique(sampling.stop_token_ids);
+  sampling.stop_token_ids.erase(repeated.begin(), repeated.end());
 }
 
 void read_n(const ServingContext& context, FieldReader& fields, SamplingParams& sampling) {
@@ -206,7 +216,7 @@ void refuse_unsupported_fields(FieldReader& fields) {
 }
 
 Result<void> resolve_max_tokens(const ServingContext& context, int64_t num_prompt_tokens,
-                                std::optional<int64_t> requested, std::string_view param,
+                                std::optional<int64_t> requested, const LengthFields& names,
                                 SamplingParams& sampling) {
   const int64_t limit = context.max_model_len;
   const int64_t room = limit - num_prompt_tokens;
@@ -215,14 +225,14 @@ Result<void> resolve_max_tokens(const ServingContext& context, int64_t num_promp
                 fmt::format("The prompt has {} tokens, which leaves no room for an answer in this "
                             "model's context of {} tokens. Shorten the prompt.",
                             num_prompt_tokens, limit),
-                "", "context_length_exceeded");
+                std::string(names.prompt), "context_length_exceeded");
   }
   if (requested && *requested > room) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("This model's context is {} tokens, but the prompt has {} tokens and "
                             "'{}' asks for {} more. Shorten the prompt or ask for at most {}.",
-                            limit, num_prompt_tokens, param, *requested, room),
-                std::string(param), "context_length_exceeded");
+                            limit, num_prompt_tokens, names.limit, *requested, room),
+                std::string(names.limit), "context_length_exceeded");
   }
   sampling.max_tokens = requested.value_or(room);
   if (sampling.min_tokens > sampling.max_tokens) {

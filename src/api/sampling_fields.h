@@ -29,10 +29,20 @@ int32_t read_priority(FieldReader& fields);
 // Fields of other servers whose absence would change the answer: refused, not ignored.
 void refuse_unsupported_fields(FieldReader& fields);
 
-// Sets sampling.max_tokens: the request's (read from the field `param`), or what is left of the
-// context. Errors: context_length_exceeded with both numbers; min_tokens above max_tokens.
+// Of one stop string: every choice has a table of that length, and holds back that much text.
+inline constexpr size_t kMaxStopBytes = 4096;
+
+// What the request calls its prompt, and the limit that was read from it.
+struct LengthFields {
+  std::string_view prompt;
+  std::string_view limit;
+};
+
+// Sets sampling.max_tokens: the request's, or what is left of the context. Errors:
+// context_length_exceeded with both numbers and the field that is too large; min_tokens above
+// max_tokens.
 Result<void> resolve_max_tokens(const ServingContext& context, int64_t num_prompt_tokens,
-                                std::optional<int64_t> requested, std::string_view param,
+                                std::optional<int64_t> requested, const LengthFields& names,
                                 SamplingParams& sampling);
 
 }  // namespace deltaserve

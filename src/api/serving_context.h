@@ -20,7 +20,7 @@ namespace deltaserve {
 struct ServingLimits {
   int32_t max_n = 128;          // choices of one request, OpenAI's own limit
   int32_t max_logprobs = 20;    // alternatives of one token, OpenAI's own limit
-  int32_t max_prompts = 1024;   // entries of a /v1/completions prompt array
+  int32_t max_prompts = 1024;   // of /v1/completions, each counted n times: what a queue holds
   size_t max_stop_strings = 4;  // OpenAI's own limit
 };
 

@@ -59,6 +59,21 @@ TEST_F(CompletionRequestTest, RefusesBadPromptsAndFields) {
   EXPECT_TRUE(service_.completion(R"({"prompt":"a","best_of":2,"n":2,"suffix":null})"));
 }
 
+// 429 would ask to try again what can never be taken.
+TEST_F(CompletionRequestTest, RefusesMoreChoicesThanTheQueueHolds) {
+  context_->limits.max_prompts = 6;
+  EXPECT_TRUE(service_.completion(R"({"prompt":["a","b"],"n":3})"));
+  EXPECT_EQ(completion_error(R"({"prompt":["a","b"],"n":4})").param, "n");
+  EXPECT_EQ(completion_error(R"({"prompt":["a","b","c","d","e","f","g"]})").param, "prompt");
+}
+
+TEST_F(CompletionRequestTest, APromptThatFillsTheContextIsNamed) {
+  context_->max_model_len = 3;
+  const Error error = completion_error(R"({"prompt":[1,2,3]})");
+  EXPECT_EQ(error.api_code, "context_length_exceeded");
+  EXPECT_EQ(error.param, "prompt");
+}
+
 TEST_F(CompletionRequestTest, DefaultsToSixteenTokensAndEchoAsksForPromptLogprobs) {
   const auto plain = service_.completion(R"({"prompt":"hi","logprobs":2})");
   ASSERT_TRUE(plain);

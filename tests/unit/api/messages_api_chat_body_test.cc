@@ -318,8 +318,8 @@ TEST(MessagesApiChatBody, StopSequencesMayBeMany) {
   for (int i = 0; i < 256; ++i) {
     list += ",\"x\"";
   }
-  for (const std::string& wrong :
-       {std::string("\"a\""), std::string("[1]"), std::string("[\"\"]"), "[" + list + "]"}) {
+  for (const std::string& wrong : {std::string("\"a\""), std::string("[1]"), std::string("[\"\"]"),
+                                   "[" + list + "]", "[\"" + std::string(4097, 'x') + "\"]"}) {
     EXPECT_EQ(error_of(body(kUser, "\"stop_sequences\":" + wrong)).param, "stop_sequences");
   }
 }

@@ -122,6 +122,10 @@ TEST_F(ResponsesRequestTest, SaysWhatDoesNotFit) {
   EXPECT_EQ(error.api_code, "context_length_exceeded");
   EXPECT_NE(error.message.find("'max_output_tokens'"), std::string::npos);
   EXPECT_NE(error.message.find("1000"), std::string::npos);
+  context_->max_model_len = 5;
+  const Error long_input = error_of(R"({"input":"hi"})");
+  EXPECT_EQ(long_input.api_code, "context_length_exceeded");
+  EXPECT_EQ(long_input.param, "input");
 }
 
 TEST_F(ResponsesRequestTest, NamesTheInputWhenTheTemplateComplains) {

@@ -47,6 +47,9 @@ TEST_F(SamplingFieldsTest, RefusesWhatIsOutOfRangeOrOfTheWrongType) {
       {R"("logit_bias":{"999999":1})", "logit_bias"},
       {R"("logit_bias":{"1x":1})", "logit_bias"},
       {R"("logit_bias":[1])", "logit_bias"},
+      {R"("logit_bias":{"1":1,"01":2})", "logit_bias"},
+      {R"("logit_bias":{"-0":1})", "logit_bias"},
+      {R"("logit_bias":{"+1":1})", "logit_bias"},
       {R"("stop":"")", "stop"},
       {R"("stop":["a",""])", "stop"},
       {R"("stop":["a","b","c","d","e"])", "stop"},
@@ -73,6 +76,18 @@ TEST_F(SamplingFieldsTest, RefusesWhatIsOutOfRangeOrOfTheWrongType) {
     EXPECT_EQ(error.param, bad.param) << bad.fields;
     EXPECT_FALSE(error.message.empty()) << bad.fields;
   }
+}
+
+// Each choice holds its own tables of the stop strings, and every token is compared with all ids.
+TEST_F(SamplingFieldsTest, StopsTakeBoundedMemoryAndTime) {
+  const std::string longest(4096, 'x');
+  const auto good = service_.chat(chat("\"stop\":[\"" + longest + "\"]"));
+  ASSERT_TRUE(good);
+  EXPECT_EQ(good->job.options.stop, std::vector<std::string>{longest});
+  EXPECT_EQ(chat_error(chat("\"stop\":\"" + longest + "y\"")).param, "stop");
+  const auto ids = service_.chat(chat(R"("stop_token_ids":[7,5,7,7,5])"));
+  ASSERT_TRUE(ids);
+  EXPECT_EQ(ids->job.requests[0].sampling.stop_token_ids, (std::vector<int32_t>{5, 7}));
 }
 
 TEST_F(SamplingFieldsTest, TakesTheBordersOfEveryRange) {
@@ -166,7 +181,9 @@ TEST_F(SamplingFieldsTest, MaxTokensFillsTheContextAndNeverExceedsIt) {
   EXPECT_NE(over.message.find(std::to_string(prompt)), std::string::npos);
 
   context_->max_model_len = prompt;
-  EXPECT_EQ(chat_error(chat("")).api_code, "context_length_exceeded");
+  const Error long_prompt = chat_error(chat(""));
+  EXPECT_EQ(long_prompt.api_code, "context_length_exceeded");
+  EXPECT_EQ(long_prompt.param, "messages");
 }
 
 TEST_F(SamplingFieldsTest, TheNewerTokenLimitWins) {
