@@ -14,6 +14,10 @@
 namespace deltaserve {
 
 Result<json::Object> parse_body(std::string_view body) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // some clients on Windows write it
+  if (body.starts_with(kByteOrderMark)) {
+    body.remove_prefix(kByteOrderMark.size());
+  }
   if (body.empty()) {
     return invalid("The request body is empty: send a JSON object.");
   }

@@ -27,6 +27,13 @@ TEST_F(ChatRequestTest, RefusesBodiesThatAreNoChat) {
   EXPECT_EQ(chat_error(std::string(100000, '[')).code, ErrorCode::kInvalidArgument);
 }
 
+TEST_F(ChatRequestTest, ReadsOverAByteOrderMark) {
+  const std::string body = messages(kUser);
+  EXPECT_TRUE(service_.chat("\xEF\xBB\xBF" + body));
+  EXPECT_EQ(chat_error("\xEF\xBB\xBF").message, chat_error("").message);
+  EXPECT_EQ(chat_error(body + "\xEF\xBB\xBF").code, ErrorCode::kInvalidArgument);
+}
+
 TEST_F(ChatRequestTest, RefusesBadMessagesByName) {
   const std::pair<const char*, const char*> cases[] = {
       {R"("x")", "messages[0]"},
