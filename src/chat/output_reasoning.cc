@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::string_view kBorders = " \t\r\n\xF8\xF9\xFA\xFB";
 
+// More of them between <tool_call> and a call are no call, and need not be counted on and on.
+constexpr size_t kMaxBlanks = 256;
+
 }  // namespace
 
 OutputStart output_start(std::string_view prompt_text) {
@@ -135,7 +138,9 @@ size_t ReasoningSplitter::take_call(char c, EventSink& sink) {
 // Whether the last call still reads like one to a declared tool; decides once its name is known.
 bool ReasoningSplitter::may_be_call() {
   std::string_view text = std::string_view(call_).substr(last_call_ + 1);
-  text.remove_prefix(count_spaces(text));
+  const size_t blanks = count_spaces(text);
+  if (blanks > kMaxBlanks) return false;
+  text.remove_prefix(blanks);
   if (text.empty()) return true;
   if (format_ == ToolCallFormat::kJson) {
     head_decided_ = true;

@@ -10,6 +10,10 @@
 namespace deltaserve {
 namespace {
 
+// The head is looked at again with every character, so one that goes on and on (names have at most
+// 128 bytes) is read once instead, when the call is closed.
+constexpr size_t kMaxHead = 1024;
+
 // Walks over the expected beginning of a call; stays at the first part that does not match.
 class HeadScanner {
  public:
@@ -128,7 +132,7 @@ size_t JsonToolCall::take_head(char c, EventSink& sink) {
   head_ += c;
   nesting_.follow(c);
   std::string_view name;
-  const Match match = scan_head(head_, name);
+  const Match match = head_.size() > kMaxHead ? Match::kNo : scan_head(head_, name);
   if (match == Match::kNo) state_ = State::kWhole;
   if (match == Match::kYes) {
     begin(name, sink);

@@ -75,6 +75,20 @@ TEST(OutputJsonCalls, CutCalls) {
   EXPECT_EQ(run_all(cut, R"(<tool_call>{"name": "f", "argu)").content, "");
 }
 
+// Looking at all of the head with every character would take minutes here.
+TEST(OutputJsonCalls, HeadsThatGoOnAndOnTakeLinearTime) {
+  constexpr size_t kLong = 1'000'000;
+  for (const std::string unit : {" ", "n"}) {
+    const std::string open = unit == " " ? "{" : R"({"name": ")";
+    const std::string close = unit == " " ? R"("name": "f", "arguments": {"a": 1}})" : "";
+    std::vector<std::string> pieces = {"<tool_call>", open};
+    pieces.insert(pieces.end(), kLong, unit);
+    pieces.push_back(close + "</tool_call>");
+    const Outcome outcome = run_pieces(kCase, pieces);
+    EXPECT_EQ(outcome.whole, unit == " " ? Texts{R"(f{"a":1})"} : Texts{});
+  }
+}
+
 TEST(OutputJsonCalls, InsideTheThought) {
   Case tested = kCase;
   tested.start = OutputStart::kReasoning;

@@ -136,6 +136,16 @@ TEST(OutputReasoning, CallInsideTheThoughtThatIsNotTheEnd) {
   }
 }
 
+// Counting all of them with every character would take minutes here.
+TEST(OutputReasoning, BlanksBehindACallTokenInTheThoughtTakeLinearTime) {
+  std::vector<std::string> pieces = {"hm ", "<tool_call>"};
+  pieces.insert(pieces.end(), 1'000'000, "\n");
+  pieces.emplace_back("x</think>ok");
+  const Outcome outcome = run_pieces(thinking(kClock), pieces);
+  EXPECT_EQ(outcome.content, "ok");
+  EXPECT_EQ(outcome.reasoning, "hm <tool_call>" + std::string(1'000'000, '\n') + "x");
+}
+
 TEST(OutputReasoning, StopStringsSeeContentOnly) {
   const Outcome outcome = run_all(thinking(), "the four of them</think>\n\nthree four five");
   StopMatcher matcher({"four"});
