@@ -120,6 +120,9 @@ RequestReader::Event RequestReader::read_header() {
     content_length_ = *length;
   }
   const std::string coding = lower(request_.header("transfer-encoding"));
+  if (!coding.empty() && !request_.http11) {
+    return fail(400, "HTTP/1.0 has no transfer encodings: send a Content-Length.");
+  }
   if (coding == "chunked") {
     chunks_.emplace();
   } else if (!coding.empty()) {
