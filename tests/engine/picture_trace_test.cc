@@ -22,7 +22,7 @@ namespace deltaserve {
 namespace {
 
 constexpr int64_t kLongest = 512;  // tokens of a sequence
-constexpr int64_t kPages = 12;
+constexpr int64_t kPages = 20;
 constexpr int32_t kMaxItems = 6;  // of a prompt: all have room in the pages
 
 struct LoadedModel {
@@ -32,7 +32,7 @@ struct LoadedModel {
     EngineOptions options;
     options.max_num_seqs = 8;
     options.max_num_batched_tokens = 512;
-    options.max_frame_patches = 512;
+    options.max_frame_patches = 26 * 26;  // as add_item has it
     options.encoder_cache_tokens = kPages * kVisionPageRows;
     EXPECT_TRUE(
         model->allocate(step_limits(options, kLongest, model->vision()), num_blocks, num_slots));
