@@ -156,7 +156,9 @@ class ContentReader {
     if (detail != nullptr &&
         (!detail->is_string() || !is_one_of(kDetails, std::string_view(detail->get_string())))) {
       return invalid(
-          fmt::format("'{}': the image's 'detail' must be 'auto', 'low' or 'high'.", path), path);
+          fmt::format("'{}': the image's 'detail' must be 'auto', 'low', 'high' or 'original'.",
+                      path),
+          path);
     }
     return std::string_view(url->get_string());
   }

@@ -12,7 +12,7 @@ namespace {
 
 Result<std::string> url_of(FieldReader& source) {
   const std::string type = source.string("type").value_or("");
-  const std::string media_type = source.string("media_type").value_or("image/png");
+  (void)source.string("media_type");  // a string; files say themselves what they are
   const std::string_view key = type == "url" ? "url" : "data";
   const std::optional<std::string> value = source.string(key);
   if (source.ok() && type != "base64" && type != "url") {
@@ -25,7 +25,7 @@ Result<std::string> url_of(FieldReader& source) {
   if (!source.ok()) {
     return std::unexpected(source.error());
   }
-  return type == "url" ? *value : fmt::format("data:{};base64,{}", media_type, *value);
+  return type == "url" ? *value : fmt::format("data:;base64,{}", *value);
 }
 
 }  // namespace

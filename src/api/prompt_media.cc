@@ -18,6 +18,7 @@ std::unexpected<Error> about(const std::string& path, Error error) {
 }
 
 Result<std::vector<uint8_t>> read_file(const MediaFetcher& fetcher, std::string_view url) {
+  url = trim_blanks(url);
   return is_data_url(url) ? decode_data_url(url, fetcher.options().noun) : fetcher.fetch(url);
 }
 

@@ -9,6 +9,9 @@
 
 namespace deltaserve {
 
+// Without the blanks at both ends, which URLs may have and do not contain.
+std::string_view trim_blanks(std::string_view text);
+
 bool is_data_url(std::string_view url);
 
 // The bytes; the declared media type and its parameters are not looked at, files say themselves

@@ -19,6 +19,7 @@ namespace deltaserve {
 namespace {
 
 constexpr int kMaxRedirects = 3;
+constexpr size_t kMaxUrlBytes = 8192;  // servers take no longer ones
 
 using Handle = std::unique_ptr<CURL, void (*)(CURL*)>;
 using Url = std::unique_ptr<CURLU, void (*)(CURLU*)>;
@@ -158,6 +159,12 @@ Result<MediaFetcher::Answer> MediaFetcher::get(const std::string& url) const {
 }
 
 Result<std::vector<uint8_t>> MediaFetcher::fetch(std::string_view url) const {
+  if (url.size() > kMaxUrlBytes) {
+    return invalid(
+        fmt::format("The {}'s URL has {} bytes: at most {} are read, unless it is a data "
+                    "URL.",
+                    options_.noun, url.size(), kMaxUrlBytes));
+  }
   std::string target(url);
   for (int hop = 0; hop <= kMaxRedirects; ++hop) {
     Result<Answer> answer = get(target);

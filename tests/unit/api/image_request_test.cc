@@ -89,7 +89,8 @@ TEST_F(ImageRequestTest, TakesEveryFormOfAPart) {
   const std::string detailed =
       R"({"type":"image_url","image_url":{"detail":"high","url":")" + url(kPng) + "\"}}";
   const Request expected = request_of(user(part(kPng)));
-  for (const std::string& form : {string_form, input_form, detailed}) {
+  const std::string blank_form = R"({"type":"image_url","image_url":" \n)" + url(kPng) + "\\n\"}";
+  for (const std::string& form : {string_form, input_form, detailed, blank_form}) {
     const Request request = request_of(user(form));
     expect_consistent(request, 1);
     EXPECT_EQ(request.prompt_token_ids, expected.prompt_token_ids);
@@ -123,7 +124,8 @@ TEST_F(ImageRequestTest, TheOtherProtocolsTakeThemToo) {
   ASSERT_TRUE(responses) << responses.error().message;
   expect_consistent(responses->job.requests[0], 2);
   const std::string source =
-      R"("source":{"type":"base64","media_type":"image/png","data":")" + std::string(kPng) + "\"}";
+      R"("source":{"type":"base64","media_type":"image/png, and more","data":")" +
+      std::string(kPng) + "\"}";
   const std::string body =
       R"({"max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":"look"},
           {"type":"image",)" +

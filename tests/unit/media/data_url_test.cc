@@ -45,11 +45,30 @@ std::string error_of(std::string_view url) {
 
 TEST(DataUrl, IgnoresTheDeclaredType) {
   for (const std::string_view head :
-       {"data:image/png;base64,", "data:;base64,", "DATA:text/plain;charset=utf-8;BASE64,"}) {
+       {"data:image/png;base64,", "data:;base64,", "DATA:text/plain;charset=utf-8;BASE64,",
+        "data:image/png; base64,", "data: ;base64 ,"}) {
     const auto bytes = decode_data_url(std::string(head) + "Zm9v");
     ASSERT_TRUE(bytes.has_value()) << head;
     EXPECT_EQ(bytes->size(), 3U);
   }
+}
+
+TEST(DataUrl, TakesEscapedBase64) {
+  const auto plain = decode_data_url("data:;base64,//79+/8=");
+  ASSERT_TRUE(plain.has_value());
+  EXPECT_EQ(decode_data_url("data:;base64,%2F%2f79%2B%2F8%3D").value(), *plain);
+  EXPECT_EQ(decode_data_url("data:;base64,//79%0D%0A+/8%3d%20").value(), *plain);
+  for (const std::string_view bad : {"%", "Zm9v%", "Zm9v%3", "Zm9v%zz", "%00Zm9v", "Zm9v%25"}) {
+    EXPECT_NE(error_of("data:;base64," + std::string(bad)).find("not base64"), std::string::npos)
+        << bad;
+  }
+}
+
+TEST(DataUrl, BlanksAroundAUrlAreNotPartOfIt) {
+  EXPECT_EQ(trim_blanks(" \r\n\tdata:x \n"), "data:x");
+  EXPECT_EQ(trim_blanks("data:x y"), "data:x y");
+  EXPECT_EQ(trim_blanks(" \n"), "");
+  EXPECT_EQ(trim_blanks(""), "");
 }
 
 TEST(DataUrl, SaysWhatIsWrong) {
@@ -58,6 +77,7 @@ TEST(DataUrl, SaysWhatIsWrong) {
   EXPECT_NE(error_of("data:image/png;base64,").find("empty"), std::string::npos);
   EXPECT_NE(error_of("data:image/png;base64,\xC3\xA4").find("not base64"), std::string::npos);
   EXPECT_NE(error_of("data:,Zm9v").find("must be base64"), std::string::npos);
+  EXPECT_NE(error_of("data:base64,Zm9v").find("must be base64"), std::string::npos);
 }
 
 }  // namespace

@@ -104,6 +104,10 @@ TEST(MediaFetcher, RefusesHostsThatAreNotListed) {
   EXPECT_NE(error_of({{"*.example.org"}}, "https://badexample.org/"), "");
   EXPECT_NE(error_of({{"example.org"}}, "https://example.org@127.0.0.1/").find("127.0.0.1"),
             std::string::npos);
+  // The whole of it is not repeated in the answer.
+  const std::string error = error_of({}, "http://" + std::string(9000, 'a'));
+  EXPECT_NE(error.find("9007 bytes"), std::string::npos) << error;
+  EXPECT_LT(error.size(), 200U);
   EXPECT_EQ(server.served(), 0U);
 }
 
