@@ -99,10 +99,13 @@ size_t AddedTokenMatcher::find(std::string_view text, size_t begin, size_t end, 
     const Rule& rule = rules_[static_cast<size_t>(literal.rule)];
     if (!rule.single_word || stands_alone(text, i, literal_end)) {
       AddedTokenMatch match{i, literal_end, rule.id};
-      if (rule.lstrip) match.begin = strip_left(text, i, taken);
+      if (rule.lstrip) match.begin = std::max(strip_left(text, i, taken), taken);
       if (rule.rstrip) match.end = strip_right(text, literal_end);
-      matches.push_back(match);
-      taken = match.end;
+      // A match that begins behind what an earlier one took in to its right has nothing left.
+      if (match.begin < match.end) {
+        matches.push_back(match);
+        taken = match.end;
+      }
     }
     i = literal_end;
   }

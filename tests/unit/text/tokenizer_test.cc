@@ -96,6 +96,21 @@ TEST_F(TokenizerTest, ConfigAddsTokens) {
   EXPECT_EQ(more->added_tokens().size(), 3U);
 }
 
+// As in `tokenizers`: the first of a run takes in all of it, and nothing is left for the others.
+TEST(TokenizerStrips, AMatchThatAnEarlierOneTookInIsNone) {
+  json::Object newline = added_token_json(300, "\n", false);
+  newline["rstrip"] = true;
+  json::Object space = added_token_json(301, " ", false);
+  space["lstrip"] = true;
+  const auto rightwards = load_json(small_tokenizer_json({}, {newline})).value();
+  EXPECT_EQ(rightwards->encode("a\n\n\nb"), (Ids{'a', 300, 300, 300, 'b'}));
+  newline["lstrip"] = true;
+  const auto both = load_json(small_tokenizer_json({}, {newline, space})).value();
+  EXPECT_EQ(both->encode("a\n\n\nb\n"), (Ids{'a', 300, 'b', 300}));
+  EXPECT_EQ(both->encode("a\n  b"), (Ids{'a', 300, 'b'}));
+  EXPECT_EQ(both->encode("a  b"), (Ids{'a', 301, 301, 'b'}));
+}
+
 TEST_F(TokenizerTest, EncodesFromManyThreads) {
   const std::string text = "hello <x> \u4F60 he said 'll";
   const Ids expected = tokenizer->encode(text);

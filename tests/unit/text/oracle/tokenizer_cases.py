@@ -23,6 +23,9 @@ FLAGGED = [
     AddedToken("ab", normalized=True, lstrip=True), AddedToken("abab", normalized=True),
     AddedToken("é b", normalized=False), AddedToken("é", normalized=False), AddedToken("的", rstrip=True),
     AddedToken("\u1100\u1161", normalized=True), AddedToken("hello", special=True, normalized=True)]
+# White space that takes in its neighbours. Without lstrip beside rstrip the library aborts on some texts.
+SPACES = [AddedToken("\n", lstrip=True, rstrip=True, normalized=False), AddedToken("  ", lstrip=True, rstrip=True, normalized=False),
+          AddedToken("\u3000", lstrip=True, rstrip=True, normalized=True), AddedToken("<s>", rstrip=True, normalized=False)]
 
 
 def around(model, regex):
@@ -88,8 +91,10 @@ def build():
     late = [AddedToken("<|audio_start|>", special=True, normalized=False),
             AddedToken("<tts_pad>", special=False, normalized=False)]
     no_marks.add_tokens(FLAGGED)
+    spaces = Tokenizer.from_str(marks.to_str())
+    spaces.add_tokens(SPACES)
     cases = [("qwen3.5 regex", marks, late), ("qwen3 regex, flagged tokens", no_marks, []),
-             ("ignore_merges", ignoring, [])]
+             ("white space as tokens", spaces, []), ("ignore_merges", ignoring, [])]
     for i, letters in enumerate(["abc '", "的了一 a", "的皅甅", "éèя的a", "的了aé 𠀀"] * 2):
         chaos = random_merges(random.Random(i), letters)
         chaos.add_special_tokens(["<s>"])
