@@ -56,7 +56,7 @@ class ServerProtocolTest : public ServerTest {
     set_ready_with(*engine_, 1000);
   }
 
-  ~ServerProtocolTest() override {
+  void TearDown() override {
     engine_->stop(0.0);
     core_.workers.stop();
     core_.io.stop();
