@@ -3,11 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-#include <fstream>
 #include <set>
-#include <sstream>
 #include <utility>
+
+#include "base/read_file.h"
 
 namespace deltaserve {
 
@@ -25,18 +24,11 @@ std::unexpected<Error> file_error(const std::filesystem::path& path, std::string
 }
 
 Result<json::Value> read_json_file(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) {
-    return file_error(path, fmt::format("cannot be read: {}", std::strerror(errno)),
-                      ErrorCode::kNotFound);
+  const Result<std::string> text = read_file(path, kMaxJsonBytes);
+  if (!text) {
+    return std::unexpected(text.error());
   }
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (stream.bad()) {
-    return file_error(path, "cannot be read");
-  }
-  Result<json::Value> value =
-      json::parse(text.view(), {.max_depth = 64, .max_bytes = kMaxJsonBytes});
+  Result<json::Value> value = json::parse(*text, {.max_depth = 64, .max_bytes = kMaxJsonBytes});
   if (!value) {
     return file_error(path, value.error().message);
   }
@@ -54,9 +46,21 @@ Result<json::Object> read_object_file(const std::filesystem::path& path) {
   return std::move(value->get_object());
 }
 
-bool is_there(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
+// Why what is not a directory cannot be opened.
+std::unexpected<Error> not_a_directory(const std::filesystem::path& path) {
+  if (!has_file(path)) {
+    return file_error(path, "no such directory", ErrorCode::kNotFound);
+  }
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) {
+    return file_error(path, error ? error.message() : "a link that leads nowhere");
+  }
+  return file_error(path,
+                    fmt::format("{}; name the directory that holds config.json and the "
+                                "weights as safetensors",
+                                path.extension() == ".gguf" ? "GGUF files are not supported"
+                                                            : "this is a file, not a checkpoint"));
 }
 
 // tensor -> shard file name. Shards are plain names: an index cannot point outside its directory.
@@ -88,7 +92,7 @@ Result<std::map<std::string, std::string, std::less<>>> read_index(
 Result<std::unique_ptr<Checkpoint>> Checkpoint::open(const std::filesystem::path& directory) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(directory, ignored)) {
-    return file_error(directory, "no such directory", ErrorCode::kNotFound);
+    return not_a_directory(directory);
   }
   std::unique_ptr<Checkpoint> checkpoint(new Checkpoint);
   checkpoint->directory_ = directory;
@@ -98,8 +102,8 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::open(const std::filesystem::path
   }
   checkpoint->config_ = std::move(*config);
 
-  const bool sharded = !is_there(directory / kSingle);
-  if (sharded && !is_there(directory / kIndex)) {
+  const bool sharded = !has_file(directory / kSingle);
+  if (sharded && !has_file(directory / kIndex)) {
     return file_error(directory, "neither model.safetensors nor model.safetensors.index.json",
                       ErrorCode::kNotFound);
   }
@@ -142,7 +146,7 @@ Result<void> Checkpoint::open_sharded() {
   }
   for (const std::string& shard : shards) {
     const std::filesystem::path path = directory_ / shard;
-    if (!is_there(path)) {
+    if (!has_file(path)) {
       return file_error(path, "this shard is missing; download it again", ErrorCode::kNotFound);
     }
     Result<std::unique_ptr<SafetensorsFile>> file = SafetensorsFile::open(path);
@@ -194,7 +198,7 @@ int64_t Checkpoint::total_bytes() const {
 
 Result<json::Value> Checkpoint::read_json(std::string_view file_name) const {
   const std::filesystem::path path = directory_ / file_name;
-  if (!is_there(path)) {
+  if (!has_file(path)) {
     return json::Value(nullptr);
   }
   return read_json_file(path);

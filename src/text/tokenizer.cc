@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <unordered_map>
 #include <utility>
 
+#include "base/read_file.h"
 #include "text/added_token_matcher.h"
 #include "text/byte_alphabet.h"
 #include "text/normalize.h"
@@ -21,6 +21,8 @@ namespace {
 
 constexpr int32_t kNotAdded = -1;
 constexpr size_t kBytesPerToken = 3;  // fewer than in most text, so that one allocation is enough
+// Those of the largest vocabularies have some 20 MB.
+constexpr size_t kMaxFileBytes = size_t{256} << 20;
 
 struct Range {
   size_t begin = 0;
@@ -41,15 +43,6 @@ Range map_range(Range range, Range piece, const std::vector<NfcEdit>& edits) {
   const size_t begin = std::clamp(range.begin, piece.begin, piece.end) - piece.begin;
   const size_t end = std::clamp(range.end, piece.begin, piece.end) - piece.begin;
   return {map(begin, true), map(end, false)};
-}
-
-Result<std::string> read_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!in || in.bad()) {
-    return fail(ErrorCode::kNotFound, fmt::format("cannot read {}", path.string()));
-  }
-  return text;
 }
 
 }  // namespace
@@ -162,12 +155,12 @@ Tokenizer::Tokenizer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Tokenizer::~Tokenizer() = default;
 
 Result<std::unique_ptr<Tokenizer>> Tokenizer::load(const std::filesystem::path& directory) {
-  const Result<std::string> tokenizer_text = read_file(directory / "tokenizer.json");
+  const Result<std::string> tokenizer_text = read_file(directory / "tokenizer.json", kMaxFileBytes);
   if (!tokenizer_text) return std::unexpected(tokenizer_text.error());
   std::string config_text;
   const std::filesystem::path config_path = directory / "tokenizer_config.json";
-  if (std::filesystem::exists(config_path)) {
-    Result<std::string> read = read_file(config_path);
+  if (has_file(config_path)) {
+    Result<std::string> read = read_file(config_path, kMaxFileBytes);
     if (!read) return std::unexpected(read.error());
     config_text = std::move(*read);
   }

@@ -93,6 +93,32 @@ TEST_F(CheckpointTest, MissingFilesAreNamed) {
   EXPECT_THAT(open_error(), HasSubstr("no such directory"));
 }
 
+TEST_F(CheckpointTest, WhatIsNoDirectoryIsNamed) {
+  const auto error_of = [](const std::filesystem::path& path) {
+    return Checkpoint::open(path).error().message;
+  };
+  EXPECT_THAT(error_of(directory_ / "config.json"), HasSubstr("config.json: this is a file"));
+  write("model.gguf", "GGUF");
+  EXPECT_THAT(error_of(directory_ / "model.gguf"), HasSubstr("GGUF files are not supported"));
+  std::filesystem::create_symlink("nowhere", directory_ / "link");
+  EXPECT_THAT(error_of(directory_ / "link"), HasSubstr("link: "));
+}
+
+TEST_F(CheckpointTest, LinksThatLeadNowhereAndDirectoriesAreNoAbsentFiles) {
+  std::filesystem::create_symlink("nowhere", directory_ / "model.safetensors");
+  EXPECT_THAT(open_error(), HasSubstr("model.safetensors: cannot be opened"));
+  std::filesystem::remove(directory_ / "model.safetensors");
+  write_shard("model.safetensors", {"a"});
+  std::filesystem::create_symlink("nowhere", directory_ / "generation_config.json");
+  std::filesystem::create_directory(directory_ / "processor_config.json");
+  const auto checkpoint = Checkpoint::open(directory_);
+  ASSERT_TRUE(checkpoint);
+  EXPECT_THAT((*checkpoint)->read_json("generation_config.json").error().message,
+              HasSubstr("generation_config.json: cannot be read"));
+  EXPECT_THAT((*checkpoint)->read_json("processor_config.json").error().message,
+              HasSubstr("Is a directory"));
+}
+
 TEST_F(CheckpointTest, ATruncatedShardIsNamed) {
   write_shard("model-1.safetensors", {"a"});
   write_index(R"({"a":"model-1.safetensors"})");
