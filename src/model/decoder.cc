@@ -2,35 +2,13 @@
 #include "model/decoder.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/check.h"
+#include "model/checkpoint_config.h"
+#include "model/tied_head.h"
 
 namespace deltaserve {
-
-namespace {
-
-// lm_head may be stored although it is tied; it must then be the embedding table.
-void check_tied_head(const ModelConfig& config, const TensorView& table, WeightLoader& loader) {
-  const bool is_quantized = config.quantization && config.quantization->head_bits != 0;
-  if (is_quantized || !loader.has("lm_head.weight")) {
-    return;
-  }
-  const TensorView head =
-      loader.take_float("lm_head.weight", {config.vocab_size, config.hidden_size});
-  if (!loader.failed() &&
-      (head.dtype != table.dtype ||
-       std::memcmp(head.data, table.data, static_cast<size_t>(table.num_bytes())) != 0)) {
-    loader.fail_with({.code = ErrorCode::kInvalidArgument,
-                      .message = "tensor \"lm_head.weight\" differs from the embeddings although "
-                                 "config.json says tie_word_embeddings",
-                      .param = "lm_head.weight",
-                      .api_code = {}});
-  }
-}
-
-}  // namespace
 
 DecoderLayer::DecoderLayer(const ModelConfig& config, int32_t index, WeightLoader& loader) {
   const std::string prefix = config.weight_prefix + "layers." + std::to_string(index) + ".";
@@ -302,7 +280,7 @@ Result<LoadQuantization> choose_quantization(const ModelConfig& config,
 Result<std::unique_ptr<Model>> load_model(const Checkpoint& checkpoint, Backend& backend,
                                           const ProgressCallback& on_progress,
                                           const LoadOptions& options) {
-  Result<ModelConfig> config = parse_model_config(checkpoint.config());
+  Result<ModelConfig> config = read_model_config(checkpoint);
   if (!config) {
     return std::unexpected(std::move(config.error()));
   }
@@ -320,6 +298,9 @@ Result<std::unique_ptr<Model>> load_model(const Checkpoint& checkpoint, Backend&
     return std::unexpected(quantization.error());
   }
   WeightLoader loader(checkpoint, backend, on_progress, *quantization);
+  if (!config->vision) {
+    loader.leave_out_vision();
+  }
   auto decoder = std::make_unique<Decoder>(*config, backend, loader);
   Result<void> finished = loader.finish();
   if (!finished) {

@@ -37,7 +37,9 @@ struct GoldenCase {
   TensorView vision_embeds;           // [n, H]; empty without items
   std::vector<int32_t> position_ids;  // [3, T] or empty
 
-  bool needs_vision() const { return !items.empty(); }
+  bool has_pictures = false;  // `items` is empty all the same if the model has no vision_config
+
+  bool needs_vision() const { return has_pictures; }
 };
 
 // All cases in name order; views point into `file`. Errors name the tensor that is missing, has the

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/checkpoint_config.h"
 #include "model/config.h"
 #include "model/quantize_plan.h"
 #include "model/shard_files.h"
@@ -256,7 +257,7 @@ Result<void> CheckpointWriter::publish() {
 }
 
 Result<QuantizeSummary> CheckpointWriter::run() {
-  const Result<ModelConfig> config = parse_model_config(source_.config());
+  const Result<ModelConfig> config = read_model_config(source_);
   if (!config) {
     return std::unexpected(config.error());
   }

@@ -35,8 +35,21 @@ WeightLoader::WeightLoader(const Checkpoint& checkpoint, Backend& backend,
       on_progress_(on_progress),
       quantization_(quantization) {
   for (const std::string& name : checkpoint.names()) {
-    if (!name.starts_with(kMtpPrefix)) {
+    if (!is_left_out(name)) {
       total_bytes_ += checkpoint.find(name)->num_bytes();
+    }
+  }
+}
+
+bool WeightLoader::is_left_out(std::string_view name) const {
+  return name.starts_with(kMtpPrefix) || (leaves_out_vision_ && name.starts_with(kVisionPrefix));
+}
+
+void WeightLoader::leave_out_vision() {
+  leaves_out_vision_ = true;
+  for (const std::string& name : checkpoint_.names()) {
+    if (name.starts_with(kVisionPrefix)) {
+      total_bytes_ -= checkpoint_.find(name)->num_bytes();
     }
   }
 }
@@ -286,7 +299,7 @@ bool WeightLoader::has_vision() const {
 
 Result<void> WeightLoader::finish() {
   for (const std::string& name : checkpoint_.names()) {
-    if (!failed() && !taken_.contains(name) && !name.starts_with(kMtpPrefix)) {
+    if (!failed() && !taken_.contains(name) && !is_left_out(name)) {
       fail_with({.code = ErrorCode::kInvalidArgument,
                  .message = fmt::format("tensor \"{}\" {} belongs to nothing that config.json "
                                         "describes",

@@ -1,6 +1,7 @@
 // Takes tensors of a checkpoint by name and shape and hands them to the backend, straight from the
-// mapped file. Keeps account: at the end every tensor has been taken, belongs to MTP, or is an
-// error. The first error is kept; later calls then do nothing.
+// mapped file. Keeps account: at the end every tensor has been taken, belongs to a part that is
+// left out (MTP, a vision tower that config.json lacks), or is an error. The first error is kept;
+// later calls then do nothing.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +37,8 @@ class WeightLoader {
 
   bool has(std::string_view name) const;
   bool has_vision() const;  // any tensor of the vision tower
+  // For a config.json without a tower: its tensors are left alone then.
+  void leave_out_vision();
   // A tensor of exactly this shape: float32, bfloat16 or float16, or quantised if its name is one
   // of those that are (model/quantization.h). A quantised view made here lives until it is handed
   // on. After an error the view is empty.
@@ -73,6 +76,7 @@ class WeightLoader {
 
  private:
   int32_t bits_of(std::string_view name) const;
+  bool is_left_out(std::string_view name) const;
   TensorView take_stored(const std::string& name, const std::vector<int64_t>& shape, int32_t bits);
   TensorView take_raw(const std::string& name, DType dtype, const std::vector<int64_t>& shape);
   TensorView quantize(const std::string& name, const TensorView& view, int32_t bits);
@@ -91,6 +95,7 @@ class WeightLoader {
   int64_t weight_bytes_ = 0;
   int64_t done_bytes_ = 0;
   int64_t total_bytes_ = 0;
+  bool leaves_out_vision_ = false;
 };
 
 }  // namespace deltaserve

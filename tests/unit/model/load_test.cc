@@ -191,6 +191,19 @@ TEST_F(LoadTest, TiedEmbeddingsNeedNoHead) {
   ASSERT_NE(with_head.model, nullptr) << with_head.error;
   EXPECT_EQ(last_logits(*with_head.model, {1, 2}), expected);
 
+  test::OwnedTensors float_head = tensors;
+  test::OwnedTensor& head = float_head.at("lm_head.weight");
+  const std::vector<float> values =
+      to_float_vector({.dtype = head.dtype, .shape = head.shape, .data = head.bytes.data()});
+  head.dtype = DType::kF32;
+  head.bytes.resize(values.size() * sizeof(float));
+  std::memcpy(head.bytes.data(), values.data(), head.bytes.size());
+  const Loaded with_float_head = load(config, float_head);
+  ASSERT_NE(with_float_head.model, nullptr) << with_float_head.error;
+  EXPECT_EQ(last_logits(*with_float_head.model, {1, 2}), expected);
+  head.bytes[3] ^= std::byte{0x40};
+  EXPECT_THAT(load(config, float_head).error, HasSubstr("tie_word_embeddings"));
+
   tensors.erase("lm_head.weight");
   const Loaded tied = load(config, tensors);
   ASSERT_NE(tied.model, nullptr) << tied.error;
@@ -234,10 +247,58 @@ TEST_F(LoadTest, ForeignTensorsAreNamed) {
   tensors["model.language_model.layers.4.input_layernorm.weight"] =
       tensors.at("model.language_model.norm.weight");
   EXPECT_THAT(load(config, tensors).error, HasSubstr("layers.4.input_layernorm.weight"));
+}
+
+// A tower that config.json does not describe is left alone; one that it describes must be whole.
+TEST_F(LoadTest, VisionTensorsWithoutAConfigAreLeftAlone) {
+  const json::Object config = test::dense_config();
+  const test::OwnedTensors tensors = test::random_weights(config);
+  const Loaded whole = load(config, tensors);
+  ASSERT_NE(whole.model, nullptr) << whole.error;
+  const std::vector<float> expected = last_logits(*whole.model, {1, 2, 3});
 
   json::Object no_vision = config;
-  no_vision.erase("vision_config");
-  EXPECT_THAT(load(no_vision, test::random_weights(config)).error, HasSubstr("model.visual."));
+  for (const bool is_null : {false, true}) {
+    if (is_null) {
+      no_vision["vision_config"] = nullptr;
+    } else {
+      no_vision.erase("vision_config");
+    }
+    int64_t left = -1;
+    const Loaded text =
+        load(no_vision, tensors, [&](int64_t done, int64_t total) { left = total - done; });
+    ASSERT_NE(text.model, nullptr) << text.error;
+    EXPECT_EQ(left, 0);
+    EXPECT_EQ(text.model->vision(), nullptr);
+    EXPECT_EQ(last_logits(*text.model, {1, 2, 3}), expected);
+  }
+}
+
+// The text part of a vision-language checkpoint, taken out with or without its names and tower.
+TEST_F(LoadTest, TextFormsMayKeepTheNamesOfTheWrapper) {
+  const json::Object config = test::dense_config();
+  const test::OwnedTensors tensors = test::random_weights(config);
+  const Loaded whole = load(config, tensors);
+  ASSERT_NE(whole.model, nullptr) << whole.error;
+  const std::vector<float> expected = last_logits(*whole.model, {4, 5, 6});
+
+  json::Object flat = config.at("text_config").as_object();
+  flat["model_type"] = "qwen3_5_text";
+  const Loaded same_names = load(flat, tensors);
+  ASSERT_NE(same_names.model, nullptr) << same_names.error;
+  EXPECT_EQ(last_logits(*same_names.model, {4, 5, 6}), expected);
+
+  test::OwnedTensors renamed;
+  for (const auto& [name, tensor] : tensors) {
+    constexpr std::string_view kPrefix = "model.language_model.";
+    renamed[name.starts_with(kPrefix) ? "model." + name.substr(kPrefix.size()) : name] = tensor;
+  }
+  const Loaded own_names = load(flat, renamed);
+  ASSERT_NE(own_names.model, nullptr) << own_names.error;
+  EXPECT_EQ(last_logits(*own_names.model, {4, 5, 6}), expected);
+
+  renamed["model.language_model.norm.weight"] = renamed.at("model.norm.weight");
+  EXPECT_THAT(load(flat, renamed).error, HasSubstr("\"model.language_model.norm.weight\""));
 }
 
 TEST_F(LoadTest, HalfAndFloatWeightsLoad) {

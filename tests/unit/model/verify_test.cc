@@ -58,7 +58,7 @@ class VerifyTest : public ::testing::Test {
     record_["b.logits"] = owned_rows(2, kVocab, 0.0F);
     record_["image.input_ids"] = owned_ids({1, kImageToken, 2});
     record_["image.logits"] = owned_rows(3, kVocab, 0.0F);
-    record_["image.pixel_values"] = owned_rows(4, 1536, 0.5F);
+    record_["image.pixel_values"] = owned_rows(4, 1536, 1.0F);
     record_["image.grid_thw"] = owned_matrix({1, 2, 2}, 3);
     record_["image.vision_embeds"] = owned_rows(1, 32, 0.0F);
     record_["image.position_ids"] = owned_matrix({0, 1, 2, 0, 1, 2, 0, 1, 2}, 3);
@@ -94,7 +94,7 @@ class VerifyTest : public ::testing::Test {
     const auto cases = read();
     EXPECT_TRUE(cases) << cases.error().message;
     auto model = load_model(*checkpoint_, *backend_).value();
-    return verify_model(*model, *cases, options);
+    return verify_model(*model, cases.value(), options);
   }
 
   std::string read_error() {
@@ -108,6 +108,18 @@ class VerifyTest : public ::testing::Test {
   std::unique_ptr<SafetensorsFile> file_;
   test::OwnedTensors record_;
 };
+
+TEST_F(VerifyTest, CasesWithPicturesAreNotRunWithoutAVisionConfig) {
+  json::Object config = test::dense_config();
+  config.erase("vision_config");
+  test::write_checkpoint(directory_.path(), config, test::random_weights(config));
+  checkpoint_ = Checkpoint::open(directory_.path()).value();
+  const auto report = verify({.tolerance = 100.0, .id_gap = 1.0});
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->num_passed, 2);
+  EXPECT_EQ(report->num_not_run, 1);
+  EXPECT_TRUE(report->cases[0].needs_vision);
+}
 
 // Against zeros the errors are the model's own values, the same however the cases are run.
 TEST_F(VerifyTest, MeasuresErrorsHoweverCasesAreRun) {
