@@ -65,7 +65,7 @@ ExprId SchemaCompiler::argument_value(const Conjunction& all, const ArgumentText
   if (over_limits()) {
     return ExprPool::kNothing;
   }
-  if (flat.parts.empty()) {
+  if (std::ranges::all_of(flat.parts, says_nothing)) {
     return text.anything;
   }
   for (const Part& part : flat.parts) {

@@ -69,6 +69,7 @@ class SchemaCompiler {
 
   // schema_keywords.cc: unknown and unsupported keywords, types of keywords.
   bool check_keywords(const Part& part);
+  static bool says_nothing(const Part& part);  // has annotations at most; its keywords are checked
   uint32_t types_of(const Part& part);
   static const json::Value* find(const Part& part, std::string_view key);
   // The largest (smallest) of a keyword that counts.

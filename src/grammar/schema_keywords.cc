@@ -149,6 +149,13 @@ bool SchemaCompiler::check_keywords(const Part& part) {
   return true;
 }
 
+bool SchemaCompiler::says_nothing(const Part& part) {
+  return std::ranges::all_of(part.schema->get_object(), [](const auto& entry) {
+    const auto known = std::ranges::find(kKeywords, std::string_view(entry.key()), &Keyword::name);
+    return known == kKeywords.end() || known->shape == Shape::kIgnored;
+  });
+}
+
 uint32_t SchemaCompiler::types_of(const Part& part) {
   static constexpr std::array<std::pair<std::string_view, uint32_t>, 7> kTypes = {
       {{"null", kNull},
