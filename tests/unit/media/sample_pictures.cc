@@ -80,6 +80,7 @@ std::vector<uint8_t> bytes_of(std::string_view text) {
 
 std::vector<SamplePicture> sample_pictures() {
   std::vector<SamplePicture> out;
+  out.reserve(kPictures.size());
   for (const Encoded& picture : kPictures) {
     out.push_back({std::string(picture.name), *decode_base64(picture.base64)});
   }
