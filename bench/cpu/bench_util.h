@@ -1,5 +1,5 @@
 // Shared by the CPU benchmarks: options from the command line, the ceilings of this run, and times.
-// Usage of each: bench_<name> [--isa NAME] [--dtype float32|bfloat16] [--threads N]
+// Usage of each: bench_<name> [--isa NAME] [--dtype float32|bfloat16] [--threads N] [--bits N]
 #pragma once
 
 #include <algorithm>
@@ -20,6 +20,7 @@ namespace deltaserve {
 struct Bench {
   CpuOptions options;
   CpuCeilings ceilings;
+  int32_t bits = 0;  // of weights; 0: all there are
 
   CpuContext context() const {
     return {options.compute_dtype, options.isa.value_or(detect_cpu_isa()),
@@ -42,6 +43,8 @@ inline Bench start_bench(int argc, char** argv) {
       }
     } else if (option == "--dtype") {
       bench.options.compute_dtype = value == "float32" ? DType::kF32 : DType::kBF16;
+    } else if (option == "--bits") {
+      bench.bits = std::atoi(argv[i + 1]);
     } else if (option == "--threads") {
       bench.options.threads = std::atoi(argv[i + 1]);
     }

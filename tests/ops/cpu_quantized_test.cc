@@ -3,14 +3,16 @@
 // row alone.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "backends/cpu/cpu_context.h"
 #include "backends/cpu/matrix_ops.h"
+#include "cpu_quantized_util.h"
 #include "cpu_test_util.h"
-#include "ops/reference/reference_backend.h"
 #include "tensor/quantize.h"
 
 namespace deltaserve {
@@ -26,52 +28,6 @@ struct Shape {
 const Shape kShapes[] = {{1, 1, 2},   {2, 5, 32},   {3, 32, 64},   {5, 33, 48},   {6, 64, 128},
                          {7, 48, 96}, {13, 70, 34}, {40, 257, 80}, {70, 96, 600}, {12, 40, 544}};
 
-// A matrix of normal-looking values and its quantised form.
-struct QuantizedMatrix {
-  std::vector<float> source;
-  OwnedTensor floats;
-  QuantizedTensor tensor;
-  std::vector<float> values;  // integer times scale
-
-  QuantizedMatrix(int64_t N, int64_t K, int32_t bits, uint32_t seed)
-      : source(uniform_values(static_cast<size_t>(N * K), seed, 0.37F)),
-        floats(DType::kF32, {N, K}, source),
-        tensor(QuantizedTensor::make(floats.view, bits, 2).value()),
-        values(to_float_vector(tensor.view())) {}
-};
-
-std::vector<std::byte> run_linear(CpuContext& context, const LinearWeight& weight, int64_t M,
-                                  const std::byte* x) {
-  std::vector<std::byte> out(static_cast<size_t>(M * weight.N) * sizeof(float));
-  cpu_linear(context, {.M = M,
-                       .x = x,
-                       .x_stride = weight.K,
-                       .weight = &weight,
-                       .out = out.data(),
-                       .out_stride = weight.N,
-                       .out_float = true});
-  return out;
-}
-
-// The sum in double, and how far a result may be: activations are rounded to 1/16382 of the largest
-// of their group, and every group's sum once to float32.
-struct Expected {
-  double value = 0.0;
-  double tolerance = 0.0;
-};
-
-Expected exact_dot(const float* x, const float* w, int64_t K) {
-  double sum = 0.0;
-  double magnitude = 0.0;
-  double largest = 0.0;
-  for (int64_t k = 0; k < K; ++k) {
-    sum += static_cast<double>(x[k]) * w[k];
-    magnitude += std::abs(static_cast<double>(w[k]));
-    largest = std::max(largest, std::abs(static_cast<double>(x[k])));
-  }
-  return {sum, magnitude * largest * (1.0 / 16382 + 1e-6)};
-}
-
 class CpuQuantized : public testing::TestWithParam<std::tuple<CpuIsa, int32_t>> {
  protected:
   CpuIsa isa() const { return std::get<0>(GetParam()); }
@@ -82,15 +38,20 @@ TEST_P(CpuQuantized, LinearMatchesDoubleSums) {
   for (const DType x_dtype : {DType::kF32, DType::kBF16}) {
     for (const Shape& s : kShapes) {
       const auto x = uniform_values(static_cast<size_t>(s.M * s.K), 1);
+      const auto rounded = rounded_rows(x, s.K, bits());
       const QuantizedMatrix w(s.N, s.K, bits(), 2);
       CpuContext context(x_dtype, isa(), 2);
       const auto weight = make_cpu_linear(context, {&w.tensor.view(), 1}).value();
       const auto out =
           from_x(DType::kF32, run_linear(context, *weight, s.M, to_x(x_dtype, x).data()));
       for (int64_t i = 0; i < s.M * s.N; ++i) {
-        const Expected expected = exact_dot(&x[static_cast<size_t>(i / s.N * s.K)],
-                                            &w.values[static_cast<size_t>(i % s.N * s.K)], s.K);
-        ASSERT_NEAR(out[static_cast<size_t>(i)], expected.value, expected.tolerance)
+        const float* row = &w.values[static_cast<size_t>(i % s.N * s.K)];
+        const Expected exact =
+            exact_dot(&x[static_cast<size_t>(i / s.N * s.K)], row, s.K, levels_of(bits()));
+        const Expected near = exact_dot(&rounded[static_cast<size_t>(i / s.N * s.K)], row, s.K);
+        ASSERT_NEAR(out[static_cast<size_t>(i)], exact.value, exact.tolerance)
+            << s.M << "x" << s.N << "x" << s.K << " at " << i;
+        ASSERT_NEAR(out[static_cast<size_t>(i)], near.value, near.tolerance)
             << s.M << "x" << s.N << "x" << s.K << " at " << i;
       }
     }
@@ -113,7 +74,7 @@ TEST_P(CpuQuantized, RowBitsDependOnTheRowOnly) {
     for (const int32_t threads : {1, 2, 3}) {
       CpuContext context(x_dtype, isa(), threads);
       const auto weight = make_cpu_linear(context, {&w.tensor.view(), 1}).value();
-      for (const int64_t M : {1, 2, 3, 4, 6, 7, 12, 13, 64, 600}) {
+      for (const int64_t M : {1, 2, 3, 4, 6, 7, 12, 13, 16, 17, 64, 600}) {
         const auto first = static_cast<size_t>(rows - M);
         const auto out = run_linear(context, *weight, M, x.data() + first * row_bytes);
         ASSERT_EQ(0, std::memcmp(out.data(), all.data() + first * out_bytes, out.size()))
@@ -138,11 +99,13 @@ TEST_P(CpuQuantized, KeepsUnquantizedPartsBehind) {
   const auto x = uniform_values(static_cast<size_t>(M * K), 9);
   const auto out =
       from_x(DType::kF32, run_linear(context, *weight, M, to_x(DType::kBF16, x).data()));
+  const auto rounded = rounded_rows(x, K, bits());
   for (int64_t m = 0; m < M; ++m) {
     for (int64_t n = 0; n < 46; ++n) {
-      const float* row = n < 40 ? &w.values[static_cast<size_t>(n * K)]
-                                : &gates[static_cast<size_t>((n - 40) * K)];
-      const Expected expected = exact_dot(&x[static_cast<size_t>(m * K)], row, K);
+      const bool quantized = n < 40;
+      const float* row = quantized ? &w.values[static_cast<size_t>(n * K)]
+                                   : &gates[static_cast<size_t>((n - 40) * K)];
+      const Expected expected = exact_dot((quantized ? rounded : x).data() + m * K, row, K);
       ASSERT_NEAR(out[static_cast<size_t>(m * 46 + n)], expected.value, expected.tolerance);
     }
   }
@@ -167,85 +130,14 @@ TEST_P(CpuQuantized, GateUpIsSiluOfGateTimesUp) {
                                .out = out.data(),
                                .out_stride = I});
     const auto values = from_x(x_dtype, out);
+    const auto rounded = rounded_rows(x, K, bits());
     for (int64_t i = 0; i < M * I; ++i) {
-      const float* row = &x[static_cast<size_t>(i / I * K)];
+      const float* row = &rounded[static_cast<size_t>(i / I * K)];
       const double g = exact_dot(row, &gate.values[static_cast<size_t>(i % I * K)], K).value;
       const double u = exact_dot(row, &up.values[static_cast<size_t>(i % I * K)], K).value;
       const double expected = g / (1.0 + std::exp(-g)) * u;
       const double relative = x_dtype == DType::kF32 ? 1e-3 : 1.0 / 128;
-      ASSERT_NEAR(values[static_cast<size_t>(i)], expected, relative * std::abs(expected) + 5e-3);
-    }
-  }
-}
-
-// Experts of one layer, stacked as checkpoints have them.
-struct QuantizedExperts {
-  static constexpr int64_t E = 6;
-  static constexpr int64_t I = 40;
-  static constexpr int64_t H = 96;
-  QuantizedMatrix gate, up, down;
-  std::vector<TensorView> views[3];
-
-  explicit QuantizedExperts(int32_t bits)
-      : gate(E * I, H, bits, 21), up(E * I, H, bits, 22), down(E * H, I, bits, 23) {
-    for (int64_t e = 0; e < E; ++e) {
-      views[0].push_back(gate.tensor.view().rows(e * I, (e + 1) * I));
-      views[1].push_back(up.tensor.view().rows(e * I, (e + 1) * I));
-      views[2].push_back(down.tensor.view().rows(e * H, (e + 1) * H));
-    }
-  }
-};
-
-TEST_P(CpuQuantized, ExpertsMatchTheReferenceWhateverTheBatch) {
-  constexpr int64_t T = 40;
-  constexpr int64_t K = 2;
-  constexpr int64_t H = QuantizedExperts::H;
-  const QuantizedExperts experts(bits());
-  const auto x = uniform_values(static_cast<size_t>(T * H), 24);
-  const auto shared = uniform_values(static_cast<size_t>(T * H), 25);
-  const auto shared_gate = uniform_values(static_cast<size_t>(T), 26);
-  std::vector<int32_t> ids;
-  std::vector<float> weights;
-  for (int32_t t = 0; t < T; ++t) {
-    ids.insert(ids.end(), {t % 3, 3 + t * t % 3});
-    weights.insert(weights.end(), {0.75F, 0.25F});
-  }
-  for (const DType x_dtype : {DType::kF32, DType::kBF16}) {
-    const auto x_bytes = to_x(x_dtype, x);
-    const auto args = [&](const ExpertsWeight* weight, int64_t first, int64_t count, float* out) {
-      return MoeArgs{.T = count,
-                     .K = K,
-                     .x = x_bytes.data() + first * H * dtype_size(x_dtype),
-                     .x_stride = H,
-                     .experts = weight,
-                     .expert_ids = ids.data() + first * K,
-                     .weights = weights.data() + first * K,
-                     .shared = shared.data() + first * H,
-                     .shared_gate = shared_gate.data() + first,
-                     .shared_gate_stride = 1,
-                     .out = out};
-    };
-    const auto reference = make_reference_backend(x_dtype);
-    const auto oracle =
-        reference->make_experts(experts.views[0], experts.views[1], experts.views[2]).value();
-    std::vector<float> expected(static_cast<size_t>(T * H));
-    reference->moe(args(oracle.get(), 0, T, expected.data()));
-
-    CpuContext context(x_dtype, isa(), 2);
-    const auto weight =
-        make_cpu_experts(context, experts.views[0], experts.views[1], experts.views[2]).value();
-    std::vector<float> all(static_cast<size_t>(T * H));
-    cpu_moe(context, args(weight.get(), 0, T, all.data()));
-    const double tolerance = x_dtype == DType::kF32 ? 2e-3 : 2e-2;
-    for (size_t i = 0; i < all.size(); ++i) {
-      ASSERT_NEAR(all[i], expected[i], tolerance) << i;
-    }
-    for (const int64_t count : {1, 2, 7, 13}) {
-      std::vector<float> some(static_cast<size_t>(count * H));
-      cpu_moe(context, args(weight.get(), T - count, count, some.data()));
-      ASSERT_EQ(0,
-                std::memcmp(some.data(), all.data() + (T - count) * H, some.size() * sizeof(float)))
-          << count << " tokens";
+      ASSERT_NEAR(values[static_cast<size_t>(i)], expected, relative * std::abs(expected) + 1e-4);
     }
   }
 }
@@ -271,22 +163,36 @@ TEST_P(CpuQuantized, PassesOnWhatIsNotFinite) {
   }
 }
 
-// The largest activations meet the largest weights: no sum of the kernels may overflow.
+// The largest activations of either sign, alike or in turn, meet the largest weights of either: no
+// sum of the kernels may overflow.
 TEST_P(CpuQuantized, HoldsTheLargestSums) {
   const int64_t K = 640;
   const int64_t N = 32;
-  for (const float sign : {1.0F, -1.0F}) {
-    std::vector<float> w(static_cast<size_t>(N * K), 3.0F);
+  for (const float most : {-8.0F, 7.0F}) {
+    // The extremes of 4 bits: one -8 in each group sets the scale.
+    std::vector<float> w(static_cast<size_t>(N * K), most);
+    for (size_t i = 0; i < w.size(); i += 32) {
+      w[i] = -8.0F;
+    }
     const OwnedTensor floats(DType::kF32, {N, K}, w);
     const QuantizedTensor tensor = QuantizedTensor::make(floats.view, bits(), 1).value();
+    const auto values = to_float_vector(tensor.view());
     CpuContext context(DType::kF32, isa(), 1);
     const auto weight = make_cpu_linear(context, {&tensor.view(), 1}).value();
-    const std::vector<float> x(static_cast<size_t>(K), sign * 2.0F);
-    const auto out =
-        from_x(DType::kF32, run_linear(context, *weight, 1, to_x(DType::kF32, x).data()));
-    const double expected = 2.0 * sign * static_cast<double>(K) * to_float_vector(tensor.view())[0];
-    for (const float value : out) {
-      ASSERT_NEAR(value, expected, 1e-4 * std::abs(expected));
+    for (const auto& [even, odd] :
+         {std::pair{1.0F, 1.0F}, {-1.0F, -1.0F}, {1.0F, -1.0F}, {-1.0F, 1.0F}}) {
+      std::vector<float> x(static_cast<size_t>(20 * K), 2.0F * even);
+      for (size_t i = 1; i < x.size(); i += 2) {
+        x[i] = 2.0F * odd;
+      }
+      for (const int64_t M : {1, 20}) {
+        const auto out =
+            from_x(DType::kF32, run_linear(context, *weight, M, to_x(DType::kF32, x).data()));
+        const Expected expected = exact_dot(x.data(), values.data(), K);
+        for (const float value : out) {
+          ASSERT_NEAR(value, expected.value, expected.tolerance);
+        }
+      }
     }
   }
 }

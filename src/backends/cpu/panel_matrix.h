@@ -2,7 +2,8 @@
 // instruction set. A panel is one contiguous stream of K * 64 bytes (bfloat16) or K * 128
 // (float32):
 //   bfloat16: per 32 of K two tiles of [16 k-pairs][16 columns][2];  float32: [k][32].
-// Quantised weights: groups of integers, each followed by its scales (isa/gemm_quant.inc).
+// Quantised weights: groups of integers, each followed by its scales (isa/gemm_int8.inc and
+// isa/gemm_int4.inc).
 // Columns beyond N and K beyond its end (to a multiple of 32) are zero.
 #pragma once
 

@@ -15,7 +15,8 @@
 #include "backends/cpu/isa/attention_amx.inc"
 #include "backends/cpu/isa/delta_amx.inc"
 #include "backends/cpu/isa/gemm_amx.inc"
-#include "backends/cpu/isa/gemm_quant_amx.inc"
+#include "backends/cpu/isa/gemm_int4_amx.inc"
+#include "backends/cpu/isa/gemm_int8_amx.inc"
 
 namespace deltaserve {
 namespace {
@@ -56,11 +57,11 @@ constexpr CpuKernels make_table() {
   table.bf16.one_stream_ahead = 2048;
   table.bf16.two_streams_ahead = 2048;
   constexpr const char* kInt8 = "amx int8 x 14 bits TDPBSUD, few rows VPDPBUSD";
-  constexpr const char* kInt4 = "amx int4 x 14 bits TDPBSUD, few rows VPDPBUSD";
-  table.int8 = quant_amx_kernels<8, uint16_t>(kInt8);
-  table.int4 = quant_amx_kernels<4, uint16_t>(kInt4);
-  table.f32_int8 = quant_amx_kernels<8, float>(kInt8);
-  table.f32_int4 = quant_amx_kernels<4, float>(kInt4);
+  constexpr const char* kInt4 = "amx int4 x 8 bits TDPBSSD, few rows VPDPBUSD";
+  table.int8 = int8_amx_kernels<uint16_t>(kInt8);
+  table.int4 = int4_amx_kernels<uint16_t>(kInt4);
+  table.f32_int8 = int8_amx_kernels<float>(kInt8);
+  table.f32_int4 = int4_amx_kernels<float>(kInt4);
   table.delta_tiles = kDeltaTileKernels;
   table.attention_scores = attention_scores;
   table.attention_values = attention_values;

@@ -8,6 +8,6 @@ namespace deltaserve {
 
 constexpr CpuKernels kAvx2Kernels =
     vec_kernels("avx2", "avx2 bf16 widened + FMA", "avx2 f32 x bf16 FMA", "avx2 f32 FMA",
-                "avx2 int8 x 14 bits VPMADDUBSW", "avx2 int4 x 14 bits VPMADDUBSW");
+                "avx2 int8 x 14 bits VPMADDUBSW", "avx2 int4 x 8 bits VPMADDUBSW");
 
 }  // namespace deltaserve

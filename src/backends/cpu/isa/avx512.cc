@@ -8,6 +8,6 @@ namespace deltaserve {
 
 constexpr CpuKernels kAvx512Kernels =
     vec_kernels("avx512", "avx512 bf16 widened + FMA", "avx512 f32 x bf16 FMA", "avx512 f32 FMA",
-                "avx512 int8 x 14 bits VPMADDUBSW", "avx512 int4 x 14 bits VPMADDUBSW");
+                "avx512 int8 x 14 bits VPMADDUBSW", "avx512 int4 x 8 bits VPMADDUBSW");
 
 }  // namespace deltaserve

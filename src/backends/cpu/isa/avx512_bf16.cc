@@ -77,9 +77,8 @@ float run_bf16(int64_t iterations) {
 }
 
 constexpr CpuKernels make_table() {
-  CpuKernels table =
-      vec_kernels("avx512_bf16", "", "avx512 f32 x bf16 FMA", "avx512 f32 FMA",
-                  "avx512 int8 x 14 bits VPDPBUSD", "avx512 int4 x 14 bits VPDPBUSD");
+  CpuKernels table = vec_kernels("avx512_bf16", "", "avx512 f32 x bf16 FMA", "avx512 f32 FMA",
+                                 "avx512 int8 x 14 bits VPDPBUSD", "avx512 int4 x 8 bits VPDPBUSD");
   table.bf16 = {pack_bf16, multiply_bf16_tile<kMaxRows>, 2, "avx512_bf16 VDPBF16PS", kMaxRows};
   table.short_bf16 = table.bf16;
   table.run_bf16 = run_bf16;

@@ -49,6 +49,8 @@ struct StridedTile {
 // (tensor/quantize.h).
 inline constexpr int64_t kInt8Group = 64;
 inline constexpr int64_t kInt4Group = 32;
+// Elements along K of a row that share a scale beside 4-bit panels.
+inline constexpr int64_t kInt4RowGroup = 128;
 inline constexpr int64_t kPanelScaleBytes = kPanelColumns * 2;  // of one group, bfloat16
 
 struct MatrixKernels {
@@ -59,10 +61,10 @@ struct MatrixKernels {
   int64_t packed_element_bytes = 0;
   const char* name = nullptr;
   int64_t max_rows = 0;            // panels * rows of a tile
-  int64_t group = 0;               // of integer panels; else 0
+  int64_t group = 0;               // of rows for integer panels; else 0
   int64_t packed_group_bytes = 0;  // beside the elements, for each row and group
   int64_t packed_k = 2;            // K is packed to a multiple of it
-  // Kernels with the same bits that serve up to `few_rows` rows better.
+  // Kernels with the same bits and bytes of packed rows that serve up to `few_rows` rows better.
   const MatrixKernels* few = nullptr;
   int64_t few_rows = 0;
   // Only where many rows are worth more than `multiply` for each tile and panel.
@@ -101,9 +103,9 @@ struct CpuKernels {
   MatrixKernels short_bf16;  // for K that is no multiple of 32
   MatrixKernels f32_bf16;    // activations float32, panels bf16
   MatrixKernels f32;         // both float32
-  MatrixKernels int8;        // activations bf16, panels of 8-bit integers (gemm_quant.inc)
-  MatrixKernels int4;
-  MatrixKernels f32_int8;  // activations float32
+  MatrixKernels int8;        // activations bf16, panels of 8-bit integers (gemm_int8.inc)
+  MatrixKernels int4;        // panels of 4-bit integers (gemm_int4.inc)
+  MatrixKernels f32_int8;    // activations float32
   MatrixKernels f32_int4;
 
   // Tile epilogues: c[rows][32] to `columns` (<= 32) columns of out.

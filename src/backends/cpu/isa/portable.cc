@@ -8,6 +8,6 @@ namespace deltaserve {
 
 constexpr CpuKernels kPortableKernels =
     vec_kernels("portable", "portable bf16 widened", "portable f32 x bf16", "portable f32",
-                "portable int8 x 14 bits", "portable int4 x 14 bits");
+                "portable int8 x 14 bits", "portable int4 x 8 bits");
 
 }  // namespace deltaserve

@@ -55,6 +55,11 @@ class Tiles {
   void dot_bytes() {
     asm volatile("tdpbsud %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(C), "i"(A), "i"(B));
   }
+  // The same with signs in both.
+  template <int C, int A, int B>
+  void dot_signed_bytes() {
+    asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(C), "i"(A), "i"(B));
+  }
 
  private:
   struct alignas(64) Config {

@@ -73,6 +73,20 @@ class Tiles {
     }
   }
 
+  template <int C, int A, int B>
+  void dot_signed_bytes() {
+    for (int64_t r = 0; r < rows_[C]; ++r) {
+      auto* sums = reinterpret_cast<int32_t*>(data_[C][r]);
+      for (int64_t i = 0; i < 4 * depth_; ++i) {
+        const auto factor = static_cast<int8_t>(data_[A][r][i]);
+        const uint8_t* b = data_[B][i / 4] + i % 4;
+        for (int column = 0; column < kColumns; ++column) {
+          sums[column] += factor * static_cast<int8_t>(b[4 * column]);
+        }
+      }
+    }
+  }
+
  private:
   static constexpr int kColumns = 16;
 

@@ -125,8 +125,8 @@ struct ByteVec {
   UintLanes v;
 };
 
-inline constexpr int kQuantRows = 1;
-inline constexpr int kQuantVecs = 2;
+inline constexpr int kInt8Rows = 1;
+inline constexpr int kInt8Vecs = 2;
 
 inline IntVec int_set(int32_t x) {
   return {IntLanes{} + x};
@@ -171,6 +171,29 @@ inline IntVec int_dot4(IntVec sum, ByteVec a, int32_t b) {
 // 128 high + low, below 2^31, rounded to float32.
 inline Vec vec_from_halves(IntVec high, IntVec low) {
   return {__builtin_convertvector(high.v * 128 + low.v, FloatLanes)};
+}
+
+// Sums over one group of 4-bit weights: for each lane at most 32 products of bytes 0 to 15 with
+// signed ones of -127 to 127. Instruction sets may hold them in parts of 16 bits.
+struct GroupVec {
+  IntLanes v;
+};
+
+inline constexpr int kInt4Rows = 1;
+inline constexpr int kInt4Vecs = 2;
+
+// What group_set takes so that sums start from -8 times the sum of the signed bytes.
+inline int32_t group_start(int32_t sum) {
+  return sum;
+}
+inline GroupVec group_set(int32_t start) {
+  return {IntLanes{} + start};
+}
+inline GroupVec group_dot4(GroupVec sum, ByteVec a, int32_t b) {
+  return {int_dot4({sum.v}, a, b).v};
+}
+inline Vec vec_from_group(GroupVec sum) {
+  return {__builtin_convertvector(sum.v, FloatLanes)};
 }
 
 inline void prefetch_near(const char* p) {
