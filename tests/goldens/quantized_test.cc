@@ -31,14 +31,14 @@ std::unique_ptr<Checkpoint> open_golden(const std::string& name) {
   auto checkpoint =
       Checkpoint::open(std::filesystem::path(DELTASERVE_TEST_DATA) / "goldens" / name);
   EXPECT_TRUE(checkpoint) << checkpoint.error().message;
-  return std::move(*checkpoint);
+  return std::move(checkpoint).value();
 }
 
 std::unique_ptr<Model> load_quantized(const Checkpoint& checkpoint, Backend& backend,
                                       const std::string& quantization) {
   auto model = load_model(checkpoint, backend, {}, {.quantization = quantization});
   EXPECT_TRUE(model) << model.error().message;
-  return std::move(*model);
+  return std::move(model).value();
 }
 
 // Root mean square error of the logits of these random models. Expert models have the larger ones:

@@ -21,7 +21,7 @@ constexpr int32_t kTokens = 70;  // beyond one chunk of the delta rule
 std::vector<float> logits_of(const Checkpoint& checkpoint, Backend& backend) {
   auto loaded = load_model(checkpoint, backend);
   EXPECT_TRUE(loaded) << loaded.error().message;
-  Model& model = **loaded;
+  Model& model = *loaded.value();
   constexpr int32_t kBlocks = (kTokens + kBlockSize - 1) / kBlockSize;
   EXPECT_TRUE(model.allocate(
       {.max_tokens = kTokens, .max_seqs = 1, .max_model_len = kTokens, .max_logits_rows = 0},

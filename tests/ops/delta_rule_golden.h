@@ -32,17 +32,18 @@ inline DeltaRuleGoldenCase load_delta_rule_golden(const std::string& decay) {
   if (!file) {
     throw std::runtime_error(file.error().message);
   }
-  const auto read = [&](const char* name) {
+  const auto tensor = [&](const char* name) -> const TensorView& {
     const TensorView* view = (*file)->find(decay + "." + name);
     if (view == nullptr) {
       throw std::runtime_error("no tensor " + decay + "." + name);
     }
-    return to_float_vector(*view);
+    return *view;
   };
-  const TensorView& v = *(*file)->find(decay + ".v");
+  const auto read = [&](const char* name) { return to_float_vector(tensor(name)); };
+  const TensorView& v = tensor("v");
   return {.tokens = v.shape[0],
           .num_v_heads = v.shape[1],
-          .dk = (*file)->find(decay + ".q")->shape[2],
+          .dk = tensor("q").shape[2],
           .dv = v.shape[2],
           .q = read("q"),
           .k = read("k"),
