@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "ops/device_lost.h"
 
 namespace deltaserve {
 namespace {
@@ -120,6 +121,8 @@ void EngineCore::step() {
   ++totals_.num_steps;
   try {
     run_step();
+  } catch (const DeviceLost&) {
+    throw;
   } catch (const std::exception& e) {
     fail_step(e.what());
   } catch (...) {
@@ -154,6 +157,8 @@ void EngineCore::encode_pictures() {
     const bool is_alone = !scheduler_.has_decodes() || limit == 0;
     try {
       num_encoding_ = encoded_.advance(is_alone ? max_num_batched_tokens_ : limit / 2);
+    } catch (const DeviceLost&) {
+      throw;
     } catch (const std::exception& e) {
       fail_pictures(e.what());
     }

@@ -21,6 +21,7 @@ class ModelRunner {
 
   // `rows` and `sampled` are as long as batch.logits_rows. Throws if the device fails; the KV
   // slots, state slots and blocks that the batch writes are then undefined, all others untouched.
+  // Throws DeviceLost if no later run can succeed.
   virtual void run(const Batch& batch, std::span<const SamplingRow> rows,
                    std::span<SampledToken> sampled) = 0;
 

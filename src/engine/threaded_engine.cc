@@ -88,7 +88,7 @@ std::string ThreadedEngine::failure() const {
 }
 
 void ThreadedEngine::run() {
-  // A step's failures never come here: the loop itself is broken, or the sink.
+  // A step's failures never come here: the device is lost, or the loop or the sink is broken.
   try {
     run_loop();
   } catch (const std::exception& e) {

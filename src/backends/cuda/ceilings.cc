@@ -70,7 +70,7 @@ Result<CudaCeilings> measure_cuda_ceilings(const CudaOptions& options) {
     return measure(options);
   } catch (const std::bad_alloc&) {
     return fail(ErrorCode::kUnavailable, "no device memory is left to measure the ceilings with");
-  } catch (const CudaError& error) {
+  } catch (const std::runtime_error& error) {
     return fail(ErrorCode::kUnavailable, error.what());
   }
 }

@@ -168,7 +168,7 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const CudaOptions& options) {
     return std::make_unique<CudaBackend>(options.compute_dtype, options.device);
   } catch (const std::bad_alloc&) {
     return fail(ErrorCode::kUnavailable, "no device memory is left for the CUDA backend");
-  } catch (const CudaError& error) {
+  } catch (const std::runtime_error& error) {
     return fail(ErrorCode::kUnavailable, error.what());
   }
 }

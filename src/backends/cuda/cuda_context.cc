@@ -7,12 +7,35 @@
 
 #include "backends/cuda/lt_matmul.h"
 #include "base/check.h"
+#include "ops/device_lost.h"
 
 namespace deltaserve {
 namespace {
 
 // Scratch grows in steps of this size, so that ops of similar needs share one allocation.
 constexpr size_t kScratchStep = size_t{1} << 20;
+
+// The errors of which CUDA says that the process must be launched anew: the context has faulted.
+bool ends_context(cudaError_t error) {
+  switch (error) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorHardwareStackError:
+    case cudaErrorAssert:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContained:
+    case cudaErrorExternalDevice:
+      return true;
+    default:
+      return false;
+  }
+}
 
 }  // namespace
 
@@ -21,8 +44,12 @@ void check_cuda(cudaError_t error, std::source_location where) {
     return;
   }
   cudaGetLastError();  // so that the next call does not report it again
-  throw CudaError(fmt::format("{}:{}: {} ({})", where.file_name(), where.line(),
-                              cudaGetErrorString(error), cudaGetErrorName(error)));
+  const std::string what = fmt::format("{}:{}: {} ({})", where.file_name(), where.line(),
+                                       cudaGetErrorString(error), cudaGetErrorName(error));
+  if (ends_context(error)) {
+    throw DeviceLost(what);
+  }
+  throw CudaError(what);
 }
 
 CudaDevice describe_cuda_device(int32_t ordinal) {

@@ -23,7 +23,7 @@ struct CudaError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Throws CudaError with the place of the call.
+// Throws CudaError with the place of the call, or DeviceLost if no later call can succeed.
 void check_cuda(cudaError_t error, std::source_location where = std::source_location::current());
 
 struct CudaDevice {

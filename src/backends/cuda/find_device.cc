@@ -45,7 +45,7 @@ Result<CudaDevice> find_cuda_device(int32_t ordinal) {
                   "backend");
     }
     return device;
-  } catch (const CudaError& error) {
+  } catch (const std::runtime_error& error) {
     return fail(ErrorCode::kUnavailable, error.what(), "backend");
   }
 }

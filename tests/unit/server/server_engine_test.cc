@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "engine/threaded_engine.h"
+#include "ops/device_lost.h"
 #include "server_fixture.h"
 
 namespace deltaserve {
@@ -17,7 +18,7 @@ constexpr int32_t kVocab = 8192;
 constexpr int32_t kWord = 300;  // the token that every row gives
 
 struct Faults {
-  enum Kind : uint8_t { kNone, kException, kOutOfMemory, kForeign, kNonFinite };
+  enum Kind : uint8_t { kNone, kException, kOutOfMemory, kForeign, kNonFinite, kDeviceLost };
   std::atomic<Kind> kind = kNone;
   std::atomic<int> steps_before = 0;  // of the runner, until it fails
   std::atomic<bool> held = false;     // steps do not end
@@ -51,6 +52,8 @@ class FaultyRunner : public ModelRunner {
         throw std::bad_alloc();
       case Faults::kForeign:
         throw 42;
+      case Faults::kDeviceLost:
+        throw DeviceLost("an illegal memory access was encountered");
       case Faults::kNonFinite:
       case Faults::kNone:
         return;
@@ -122,6 +125,18 @@ TEST_F(ServerEngineTest, AFailedStepIsA500AndTheNextRequestIsServed) {
   }
   EXPECT_EQ(request("GET", "/health").status, 200);
   EXPECT_EQ(real_engine_->stats().kv_cache_usage, 0.0);
+}
+
+TEST_F(ServerEngineTest, ALostDeviceEndsTheEngineAndHealthSaysSo) {
+  start_real();
+  faults_.kind = Faults::kDeviceLost;
+  EXPECT_EQ(chat(R"("max_tokens":5)").status, 500);
+  faults_.kind = Faults::kNone;
+  EXPECT_EQ(request("GET", "/health").status, 503);
+  const RawResponse later = chat(R"("max_tokens":5)");
+  EXPECT_EQ(later.status, 503);
+  EXPECT_NE(later.body.find(R"("type":"server_error")"), std::string::npos) << later.body;
+  EXPECT_NE(real_engine_->failure().find("illegal memory access"), std::string::npos);
 }
 
 TEST_F(ServerEngineTest, AStreamThatFailsBeforeItsFirstTokenIsAStatus) {
