@@ -26,6 +26,9 @@ void add_options(CLI::App& app, std::string& trace, deltaserve::SimulationOption
   app.add_option("--max-num-batched-tokens", options.max_num_batched_tokens)->capture_default_str();
   app.add_option("--long-prefill-token-threshold", options.long_prefill_token_threshold)
       ->capture_default_str();
+  app.add_option("--inter-token-target", options.inter_token_target,
+                 "Seconds, as the server's; 0: no limit")
+      ->capture_default_str();
   app.add_option("--gpu-memory-utilization", options.memory_utilization)->capture_default_str();
   app.add_option("--snapshot-share", options.snapshot_share,
                  "Of the memory for snapshots and KV, what goes to snapshots")

@@ -8,6 +8,7 @@ namespace deltaserve {
 void SimRunner::run(const Batch& batch, std::span<const SamplingRow> rows,
                     std::span<SampledToken> sampled) {
   last_step_seconds_ = cost_->step_seconds(batch);
+  busy_seconds_ += last_step_seconds_;
   num_restores_ += static_cast<int64_t>(batch.restores.size());
   num_snapshots_ += static_cast<int64_t>(batch.snapshots.size());
   for (size_t i = 0; i < rows.size(); ++i) {

@@ -23,6 +23,7 @@ class SimRunner : public ModelRunner {
   void forget(uint64_t seed) { scripts_.erase(seed); }
 
   double last_step_seconds() const { return last_step_seconds_; }
+  double busy_seconds() const { return busy_seconds_; }  // of all steps so far
   int64_t num_restores() const { return num_restores_; }
   int64_t num_snapshots() const { return num_snapshots_; }
 
@@ -30,6 +31,7 @@ class SimRunner : public ModelRunner {
   const GpuCost* cost_;
   std::unordered_map<uint64_t, std::vector<int32_t>> scripts_;
   double last_step_seconds_ = 0.0;
+  double busy_seconds_ = 0.0;
   int64_t num_restores_ = 0;
   int64_t num_snapshots_ = 0;
 };

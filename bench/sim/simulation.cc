@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "engine/engine_core.h"
 #include "model/presets.h"
@@ -29,6 +30,7 @@ EngineOptions engine_options(const SimulationOptions& options, const SizesModel&
   engine.max_num_batched_tokens = options.max_num_batched_tokens;
   engine.long_prefill_token_threshold = options.long_prefill_token_threshold;
   engine.memory_utilization = options.memory_utilization;
+  engine.inter_token_target_seconds = options.inter_token_target;
   engine.enable_prefix_caching = options.prefix_cache;
   engine.max_model_len = options.replay.max_model_len;
   const StepLimits limits{.max_tokens = options.max_num_batched_tokens,
@@ -57,6 +59,7 @@ CoreOptions core_options(const EngineOptions& engine, const MemoryPlan& plan,
   core.scheduler = {.max_num_seqs = engine.max_num_seqs,
                     .max_num_batched_tokens = engine.max_num_batched_tokens,
                     .long_prefill_token_threshold = engine.long_prefill_token_threshold};
+  core.inter_token_target_seconds = engine.inter_token_target_seconds;
   core.prefix_cache = {.enabled = engine.enable_prefix_caching,
                        .reuse_answers = engine.prefix_cache_answers,
                        .snapshot_interval = plan.snapshot_interval,
@@ -92,7 +95,13 @@ Result<SimulationResult> simulate(const Trace& trace, const SimulationOptions& o
   if (!plan) return std::unexpected(plan.error());
 
   SimRunner runner(cost);
-  EngineCore core(core_options(engine, *plan, model, config->vocab_size), runner);
+  CoreOptions core_of_engine = core_options(engine, *plan, model, config->vocab_size);
+  core_of_engine.clock = [&runner] {
+    const std::chrono::duration<double> busy(runner.busy_seconds());
+    return RequestTimes::Clock::time_point(
+        std::chrono::duration_cast<RequestTimes::Clock::duration>(busy));
+  };
+  EngineCore core(core_of_engine, runner);
   ReplayOptions replay = options.replay;
   replay.vocab_size = config->vocab_size;
   replay.max_model_len = plan->max_model_len;

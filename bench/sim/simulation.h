@@ -18,6 +18,7 @@ struct SimulationOptions {
   int64_t max_num_seqs = 64;
   int64_t max_num_batched_tokens = 4096;
   int64_t long_prefill_token_threshold = 0;
+  double inter_token_target = 0.0;  // seconds; 0: none
   double memory_utilization = 0.9;
   bool prefix_cache = true;
   double snapshot_share = 0.35;  // of the memory that weights, workspace and states leave

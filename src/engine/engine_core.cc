@@ -55,6 +55,7 @@ EngineCore::EngineCore(const CoreOptions& options, ModelRunner& runner)
       pictures_(encoded_),
       scheduler_(options.scheduler, blocks_, slots_, cache_, pictures_),
       pace_(options.inter_token_target_seconds),
+      clock_(options.clock),
       masks_(kMaskThreads) {
   runner_->on_draw([this] { masks_.wait(); });
 }
@@ -132,7 +133,7 @@ void EngineCore::step() {
 }
 
 void EngineCore::run_step() {
-  const auto begin = RequestTimes::Clock::now();
+  const auto begin = now();
   planned_ = false;
   encode_pictures();
   scheduler_.plan(plan_);
@@ -144,27 +145,36 @@ void EngineCore::run_step() {
   build_step_input(plan_, input_);
   sampled_.assign(input_.rows.size(), SampledToken{});
   run_model();
-  record_pace(std::chrono::duration<double>(RequestTimes::Clock::now() - begin).count());
+  const StepWork work = planned_work();
   commit_step();
+  pace_.record(work, std::chrono::duration<double>(now() - begin).count());
+}
+
+RequestTimes::Clock::time_point EngineCore::now() const {
+  return clock_ ? clock_() : RequestTimes::Clock::now();
 }
 
 // Before the plan, so that what is complete can be used at once. Beside decodes pictures get half
 // of what prompts may take of a step.
 void EngineCore::encode_pictures() {
   num_encoding_ = 0;
-  int64_t limit = pace_.prompt_tokens();
+  const StepWork decodes = scheduler_.decode_work();
+  PromptAllowance allowance = pace_.allowance(decodes);
   if (encoded_.has_work()) {
-    const bool is_alone = !scheduler_.has_decodes() || limit == 0;
+    int64_t tokens = max_num_batched_tokens_;
+    if (decodes.decodes > 0.0) {
+      tokens = std::min(tokens, std::max<int64_t>(kChunkSize, allowance.tokens_behind(0)) / 2);
+    }
     try {
-      num_encoding_ = encoded_.advance(is_alone ? max_num_batched_tokens_ : limit / 2);
+      num_encoding_ = encoded_.advance(tokens);
     } catch (const DeviceLost&) {
       throw;
     } catch (const std::exception& e) {
       fail_pictures(e.what());
     }
-    if (limit > 0) limit = std::max<int64_t>(1, (limit - num_encoding_) / kChunkSize) * kChunkSize;
+    allowance.take(0, num_encoding_);
   }
-  scheduler_.limit_prompts_beside_decodes(limit);
+  scheduler_.limit_prompts_beside_decodes(allowance);
 }
 
 // Ends the requests that wait for pictures whose encoding failed.
@@ -194,19 +204,25 @@ void EngineCore::run_model() {
   masks_.wait();
 }
 
-void EngineCore::record_pace(double seconds) {
-  int64_t num_decoded = 0;
+StepWork EngineCore::planned_work() const {
+  StepWork work;
   for (const ScheduledSequence& scheduled : plan_.sequences) {
-    if (scheduled.recurrent && scheduled.samples) num_decoded += scheduled.num_scheduled_tokens;
+    const int64_t context = scheduled.sequence->num_computed();
+    if (scheduled.recurrent && scheduled.samples) {
+      work.add_decodes(context, scheduled.num_scheduled_tokens);
+    } else {
+      work.add_prompt(context, scheduled.num_scheduled_tokens);
+    }
   }
-  pace_.record(plan_.num_tokens - num_decoded + num_encoding_, num_decoded > 0, seconds);
+  work.add_prompt(0, num_encoding_);
+  return work;
 }
 
 void EngineCore::note_scheduled() {
-  const auto now = RequestTimes::Clock::now();
+  const auto time = now();
   for (const ScheduledSequence& scheduled : plan_.sequences) {
     RequestTimes& times = scheduled.sequence->owner().times;
-    if (times.scheduled == RequestTimes::Clock::time_point()) times.scheduled = now;
+    if (times.scheduled == RequestTimes::Clock::time_point()) times.scheduled = time;
   }
 }
 
@@ -273,7 +289,7 @@ void EngineCore::commit_token(Sequence& sequence, const SampledToken& sampled) {
   ++totals_.generation_tokens;
   if (!std::exchange(request.prompt_counted, true)) {
     totals_.prompt_tokens += sequence.prompt_len();
-    request.times.first_token = RequestTimes::Clock::now();
+    request.times.first_token = now();
   }
   if (sequence.scores_prompt() && !request.prompt_logprobs.empty()) {
     output_of(request).prompt_logprobs = std::exchange(request.prompt_logprobs, {});

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -33,6 +34,8 @@ struct CoreOptions {
   SchedulerOptions scheduler;
   PrefixCacheOptions prefix_cache;
   double inter_token_target_seconds = 0.0;  // see StepPace
+  // The time, if not the machine's: for simulations.
+  std::function<RequestTimes::Clock::time_point()> clock = {};
 };
 
 class EngineCore {
@@ -70,7 +73,8 @@ class EngineCore {
   void fail_pictures(const std::string& reason);
   void run_model();
   void note_scheduled();
-  void record_pace(double seconds);
+  StepWork planned_work() const;
+  RequestTimes::Clock::time_point now() const;
   void commit_step();
   void commit_sequence(const ScheduledSequence& scheduled, const SampledToken* sampled,
                        std::span<PlannedSnapshot> snapshots, std::span<Sequence* const> forks);
@@ -101,6 +105,7 @@ class EngineCore {
   PictureGate pictures_;
   Scheduler scheduler_;
   StepPace pace_;
+  std::function<RequestTimes::Clock::time_point()> clock_;
   std::optional<PrefixStore> store_;
   uint64_t next_arrival_ = 0;
   std::unordered_map<RequestId, std::unique_ptr<RequestState>> requests_;

@@ -75,7 +75,7 @@ void Scheduler::plan(StepPlan& plan) {
   Budget budget;
   budget.tokens = options_.max_num_batched_tokens;
   budget.decodes = std::ranges::count_if(running_, [](const Sequence* s) { return is_decode(*s); });
-  budget.prompts = budget.decodes > 0 ? prompt_limit() : budget.tokens;
+  if (budget.decodes > 0) budget.prompts = prompts_beside_decodes();
   budget.logprob_rows = kMaxPromptLogprobRows;
   pictures_->begin_walk();
   plan_running(budget, plan);
@@ -88,16 +88,25 @@ void Scheduler::plan(StepPlan& plan) {
   DS_CHECK(!plan.sequences.empty() || (running_.empty() && may_be_empty));
 }
 
-bool Scheduler::has_decodes() const {
-  return std::ranges::any_of(running_, [](const Sequence* s) { return is_decode(*s); });
+StepWork Scheduler::decode_work() const {
+  StepWork work;
+  for (const Sequence* s : running_) {
+    if (is_decode(*s)) work.add_decodes(s->num_computed(), s->num_tokens() - s->num_computed());
+  }
+  return work;
 }
 
-int64_t Scheduler::prompt_limit() const {
-  int64_t limit = options_.max_num_batched_tokens;
-  for (const int64_t other : {options_.long_prefill_token_threshold, prompt_limit_}) {
-    if (other > 0) limit = std::min(limit, other);
-  }
-  return limit;
+PromptAllowance Scheduler::prompts_beside_decodes() const {
+  PromptAllowance prompts = allowance_;
+  const int64_t threshold = options_.long_prefill_token_threshold;
+  if (threshold > 0) prompts.most_tokens = std::min(prompts.most_tokens, threshold);
+  return prompts;
+}
+
+int64_t Scheduler::prompt_room(const Budget& budget, int64_t context) {
+  const int64_t least = budget.has_prompt ? 0 : kChunkSize;
+  return std::min(budget.tokens - budget.decodes,
+                  std::max<int64_t>(least, budget.prompts.tokens_behind(context)));
 }
 
 void Scheduler::plan_running(Budget& budget, StepPlan& plan) {
@@ -165,8 +174,8 @@ bool Scheduler::would_refuse_again(const Sequence& sequence, int64_t promised_bl
                                    const Budget& budget) const {
   if (running_.empty() || refusal_.sequence != &sequence) return false;
   if (cache_->num_states_kept() != refusal_.num_states) return false;
-  return (refusal_.for_blocks ? free_blocks(promised_blocks) : prompt_room(budget)) <=
-         refusal_.room;
+  return (refusal_.for_blocks ? free_blocks(promised_blocks)
+                              : prompt_room(budget, refusal_.context)) <= refusal_.room;
 }
 
 // Looks for the sequence's prefix first, since what it takes from the cache it need not be given.
@@ -180,10 +189,12 @@ Scheduler::Admission Scheduler::admit(Sequence& sequence, int64_t promised_block
   const ScheduledSequence piece = next_piece(sequence, budget);
   const bool has_blocks = can_admit(sequence, promised_blocks);
   if (!has_blocks || piece.num_scheduled_tokens == 0) {
+    const int64_t context = sequence.num_computed();
     cache_->let_go(sequence);
     refusal_ = {.sequence = &sequence,
                 .for_blocks = !has_blocks,
-                .room = has_blocks ? prompt_room(budget) : free_blocks(promised_blocks),
+                .room = has_blocks ? prompt_room(budget, context) : free_blocks(promised_blocks),
+                .context = context,
                 .num_states = cache_->num_states_kept()};
     // Rows of prompt logprobs are a budget of their own.
     if (sequence.scores_prompt()) refusal_ = {};
@@ -241,7 +252,7 @@ ScheduledSequence Scheduler::next_piece(Sequence& sequence, const Budget& budget
   const int64_t begin = sequence.num_computed();
   piece.recurrent = sequence.is_recurrent(begin);
   const int64_t left = sequence.num_tokens() - begin;
-  const int64_t room = prompt_room(budget);
+  const int64_t room = prompt_room(budget, begin);
   int64_t count = 0;
   if (is_decode(sequence)) {
     count = std::min(left, 1 + std::max<int64_t>(0, budget.tokens - budget.decodes));
@@ -290,7 +301,10 @@ bool Scheduler::can_admit(const Sequence& sequence, int64_t promised_blocks) con
 
 void Scheduler::schedule(const ScheduledSequence& piece, Budget& budget, StepPlan& plan) {
   budget.tokens -= piece.num_scheduled_tokens;
-  if (!is_decode(*piece.sequence)) budget.prompts -= piece.num_scheduled_tokens;
+  if (!is_decode(*piece.sequence)) {
+    budget.prompts.take(piece.sequence->num_computed(), piece.num_scheduled_tokens);
+    budget.has_prompt = true;
+  }
   budget.logprob_rows -= piece.num_prompt_logprobs;
   waiting_.charge(*piece.sequence, piece.num_scheduled_tokens);
   plan.num_tokens += piece.num_scheduled_tokens;

@@ -14,7 +14,6 @@
 // they become copies of it (forks), as far as slots and blocks allow.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -25,6 +24,7 @@
 #include "engine/prefix_cache.h"
 #include "engine/sequence.h"
 #include "engine/step_plan.h"
+#include "engine/step_work.h"
 #include "engine/waiting_queue.h"
 
 namespace deltaserve {
@@ -57,11 +57,11 @@ class Scheduler {
   void plan(StepPlan& plan);
 
   std::span<Sequence* const> running() const { return running_; }  // in rank order
-  bool has_decodes() const;                                        // running
+  StepWork decode_work() const;                                    // of the next step
   Sequence* first_waiting() const { return waiting_.first(); }
   int64_t num_waiting() const { return waiting_.size(); }
-  // For the steps to come, beside the threshold of the options; 0: no limit.
-  void limit_prompts_beside_decodes(int64_t num_tokens) { prompt_limit_ = num_tokens; }
+  // For the steps to come, beside the threshold of the options. A chunk is taken in any case.
+  void limit_prompts_beside_decodes(const PromptAllowance& allowance) { allowance_ = allowance; }
 
   // Counts anew what the running sequences own: see BlockPool::recount.
   void recount_pools();
@@ -74,7 +74,8 @@ class Scheduler {
   struct Budget {
     int64_t tokens = 0;         // left in this step
     int64_t decodes = 0;        // of them, for decodes not yet planned
-    int64_t prompts = 0;        // of them, for prompts at most
+    PromptAllowance prompts;    // of them, for prompts at most
+    bool has_prompt = false;    // a piece of one is planned
     int32_t logprob_rows = 0;   // left in this step
     bool prompts_wait = false;  // a prompt did not fit: those behind it wait too
   };
@@ -83,7 +84,8 @@ class Scheduler {
   struct Refusal {
     const Sequence* sequence = nullptr;
     bool for_blocks = false;
-    int64_t room = 0;  // blocks or tokens
+    int64_t room = 0;  // blocks, or tokens behind `context` others
+    int64_t context = 0;
     int64_t num_states = 0;
   };
 
@@ -97,14 +99,12 @@ class Scheduler {
   bool would_refuse_again(const Sequence& sequence, int64_t promised_blocks,
                           const Budget& budget) const;
   bool has_slot(int64_t held) const;
-  static int64_t prompt_room(const Budget& budget) {
-    return std::min(budget.tokens - budget.decodes, budget.prompts);
-  }
+  static int64_t prompt_room(const Budget& budget, int64_t context);
   ScheduledSequence next_piece(Sequence& sequence, const Budget& budget) const;
   bool reserve(Sequence& sequence, int64_t num_tokens, Budget& budget, StepPlan& plan);
   bool can_admit(const Sequence& sequence, int64_t promised_blocks) const;
   void schedule(const ScheduledSequence& piece, Budget& budget, StepPlan& plan);
-  int64_t prompt_limit() const;
+  PromptAllowance prompts_beside_decodes() const;
 
   SchedulerOptions options_;
   BlockPool* blocks_;
@@ -113,7 +113,7 @@ class Scheduler {
   PictureGate* pictures_;
   std::vector<Sequence*> running_;  // in rank order
   WaitingQueue waiting_;
-  int64_t prompt_limit_ = 0;
+  PromptAllowance allowance_;
   Refusal refusal_;
 };
 

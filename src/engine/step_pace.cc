@@ -1,4 +1,4 @@
-// Two running averages.
+// Prediction and margin.
 #include "engine/step_pace.h"
 
 #include <algorithm>
@@ -8,36 +8,57 @@
 namespace deltaserve {
 namespace {
 
-// Weight of the newest step: contexts grow slowly against it, and one slow step is soon forgotten.
-constexpr double kNewest = 0.25;
+// Steps that the margin is taken from: the target is to hold for 99 of 100. What took longer than
+// kMostMargin times its prediction was a stall, which shorter steps do not help against.
+constexpr size_t kRecent = 128;
+constexpr double kMostMargin = 2.0;
 
-// Prompt tokens of a step while nothing is known of the machine.
+// What is assumed of the errors of predictions at least before some were seen.
+constexpr size_t kFew = 32;
+constexpr double kFirstMargin = 1.25;
+
+// Prompt tokens of a step while nothing is known of the machine, and how much more than the most so
+// far a step may have: predictions far beyond what was seen are not to be trusted.
 constexpr int64_t kFirstPromptTokens = 4 * kChunkSize;
-
-void average(double value, double& mean) {
-  mean = mean == 0.0 ? value : mean + kNewest * (value - mean);
-}
+constexpr double kMostGrowth = 2.0;
 
 }  // namespace
 
-void StepPace::record(int64_t prompt_tokens, bool has_decodes, double seconds) {
-  if (target_ == 0.0) return;
-  if (prompt_tokens == 0) {
-    if (has_decodes) average(seconds, decode_seconds_);
-    return;
-  }
-  // The weights are read once a step whatever it holds: a share of it falls on short prompts.
-  const double beyond = std::max(seconds - decode_seconds_, 0.1 * seconds);
-  average(beyond / static_cast<double>(std::max<int64_t>(prompt_tokens, kChunkSize)),
-          prompt_token_seconds_);
+StepPace::StepPace(double target_seconds) : target_(target_seconds) {
+  excesses_.reserve(kRecent);
 }
 
-int64_t StepPace::prompt_tokens() const {
-  if (target_ == 0.0) return 0;
-  if (prompt_token_seconds_ == 0.0) return kFirstPromptTokens;
-  const double left = std::max(0.0, target_ - decode_seconds_);
-  const double tokens = std::min(left / prompt_token_seconds_, 1e9);
-  return std::max<int64_t>(1, static_cast<int64_t>(tokens) / kChunkSize) * kChunkSize;
+void StepPace::record(const StepWork& work, double seconds) {
+  if (target_ == 0.0) return;
+  if (work.prompt_tokens > 0.0 && work.decodes > 0.0 && cost_.knows_prompts()) {
+    const double excess = seconds / std::max(cost_.predict(work), 1e-9);
+    if (excess <= kMostMargin) {
+      if (excesses_.size() < kRecent) excesses_.push_back(excess);
+      excesses_[num_excesses_++ % kRecent] = excess;
+    }
+  }
+  most_prompt_tokens_ = std::max(most_prompt_tokens_, work.prompt_tokens);
+  cost_.record(work, seconds);
+}
+
+double StepPace::margin() const {
+  const double least = excesses_.size() < kFew ? kFirstMargin : 1.0;
+  return excesses_.empty() ? least : std::max(least, std::ranges::max(excesses_));
+}
+
+PromptAllowance StepPace::allowance(const StepWork& decodes) const {
+  if (target_ == 0.0) return {};
+  PromptAllowance allowance;
+  if (!cost_.knows_prompts()) {
+    allowance.most_tokens = kFirstPromptTokens;
+    return allowance;
+  }
+  allowance.seconds = target_ / margin() - cost_.predict(decodes);
+  allowance.token_seconds = cost_.token_seconds();
+  allowance.pair_seconds = cost_.pair_seconds();
+  allowance.most_tokens =
+      std::max(kFirstPromptTokens, static_cast<int64_t>(kMostGrowth * most_prompt_tokens_));
+  return allowance;
 }
 
 }  // namespace deltaserve

@@ -1,27 +1,35 @@
-// How many prompt tokens a step may take beside decodes, so that streams go on within a given time
-// between two tokens. Learnt from how long steps take: a fixed part, as of steps that only decode,
-// and a part for each prompt token. Results do not depend on it, only when they come.
+// How much of prompts a step may take beside decodes, so that streams go on within a given time
+// between two tokens. A step's time is predicted (StepCost), and the target is divided by how far
+// recent steps beside decodes went beyond their predictions. Results do not depend on it, only when
+// they come.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <vector>
+
+#include "engine/step_cost.h"
 
 namespace deltaserve {
 
 class StepPace {
  public:
   // `target_seconds` between two tokens of a stream; 0: no limit.
-  explicit StepPace(double target_seconds) : target_(target_seconds) {}
+  explicit StepPace(double target_seconds);
 
-  // A step took so long; `prompt_tokens` of its tokens were computed in chunks or replayed.
-  void record(int64_t prompt_tokens, bool has_decodes, double seconds);
+  // A step took so long.
+  void record(const StepWork& work, double seconds);
 
-  // At least a chunk; 0: no limit.
-  int64_t prompt_tokens() const;
+  // For the prompts of a step with these decodes.
+  PromptAllowance allowance(const StepWork& decodes) const;
 
  private:
+  double margin() const;
+
   double target_;
-  double decode_seconds_ = 0.0;        // of a step that only decodes
-  double prompt_token_seconds_ = 0.0;  // 0: not known yet
+  StepCost cost_;
+  double most_prompt_tokens_ = 0.0;  // of a step so far
+  std::vector<double> excesses_;     // time over prediction of the last steps with both, a ring
+  size_t num_excesses_ = 0;          // so far
 };
 
 }  // namespace deltaserve

@@ -69,6 +69,51 @@ TEST(Simulation, SmallMemoryPreemptsOrWaitsButAnswersAll) {
   EXPECT_GT(figure(text, "evicted "), 0.0) << text;
 }
 
+// A prompt of one message with an answer of some tokens, sent at a time of its own.
+void add_prompt(Trace& trace, double at, int64_t prompt, int64_t output) {
+  using Kind = TracePiece::Kind;
+  const auto session = static_cast<int64_t>(trace.requests.size());
+  const std::vector<TokenRun> answer{{.seed = 2 * session + 101, .count = output}};
+  trace.pieces.push_back(
+      {.kind = Kind::kUser, .runs = {{.seed = 2 * session + 100, .count = prompt}}});
+  trace.pieces.push_back(
+      {.kind = Kind::kAssistant, .runs = answer, .short_runs = answer, .header_len = 0});
+  const auto reply = static_cast<int32_t>(trace.pieces.size()) - 1;
+  TraceRequest request;
+  request.session = session;
+  request.kind = prompt > 10'000 ? "long" : "stream";
+  request.at = at;
+  request.pieces = {reply - 1};
+  request.reply = reply;
+  request.num_prompt_tokens = count_tokens(prompt_runs(trace, request));
+  request.num_output_tokens = count_tokens(output_runs(trace, request));
+  trace.requests.push_back(request);
+}
+
+TEST(Simulation, StreamsKeepTheirTargetBesideALongPrompt) {
+  Trace trace;
+  for (int i = 0; i < 6; ++i) add_prompt(trace, 0.0, 1000, 1500);
+  add_prompt(trace, 5.0, 100'000, 20);
+  SimulationOptions o = options();
+  o.replay.max_model_len = 131'072;
+  o.max_num_batched_tokens = 8192;
+  double longest_without = 0.0;
+  for (const double target : {0.0, 0.25, 0.1}) {
+    o.inter_token_target = target;
+    const std::string text = simulate(trace, o).value().text;
+    const std::string gaps = text.substr(text.find("between tokens during"));
+    const double longest = figure(gaps, "max ");  // ms
+    if (target == 0.0) {
+      longest_without = longest;
+      continue;
+    }
+    EXPECT_LE(figure(gaps, "p99 "), 1000.0 * target) << text;
+    EXPECT_LE(longest, 1050.0 * target) << text;
+    EXPECT_GE(figure(gaps, "p50 "), 700.0 * target) << text;
+  }
+  EXPECT_GT(longest_without, 500.0);
+}
+
 TEST(Simulation, TooLongRequestsAreRefused) {
   SimulationOptions o = options();
   o.replay.max_model_len = 1'200;
