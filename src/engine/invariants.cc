@@ -26,7 +26,11 @@ Violation check_running(const SequenceSnapshot& s) {
 
 Violation check_sequence(const SequenceSnapshot& s) {
   if (s.num_tokens < s.prompt_len || s.prompt_len < 1) return "has no prompt";
-  if (s.status == SequenceStatus::kRunning) return check_running(s);
+  const bool runs = s.status == SequenceStatus::kRunning;
+  if (s.held_for && (runs || s.held_until < 1 || s.held_until >= s.num_tokens)) {
+    return "is held for nothing";
+  }
+  if (runs) return check_running(s);
   if (s.slot) return "holds a state slot without running";
   if (!s.blocks.empty()) return "holds blocks without running";
   if (s.status != SequenceStatus::kFinished && s.num_computed != 0) {
@@ -204,6 +208,8 @@ SequenceSnapshot take_snapshot(const Sequence& sequence) {
   if (sequence.slot()) s.slot = sequence.slot()->id();
   s.next_is_recurrent = sequence.is_recurrent(sequence.num_computed());
   s.inherited = sequence.prefix().inherited;
+  s.held_for = sequence.prefix().held_for;
+  s.held_until = sequence.prefix().held_until;
   const PrefixNode* const pinned = sequence.prefix().pin.node();
   if (pinned != nullptr && pinned->parent != nullptr) s.pinned_node = pinned->id;
   return s;

@@ -38,6 +38,8 @@ struct SequenceSnapshot {
   bool next_is_recurrent = false;
   std::optional<uint64_t> pinned_node;  // none too where it is a root
   std::vector<ChunkCode> inherited;     // see SequencePrefix
+  std::optional<uint64_t> held_for = {};
+  int64_t held_until = 0;
 };
 
 SequenceSnapshot take_snapshot(const Sequence& sequence);

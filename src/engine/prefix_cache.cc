@@ -2,6 +2,7 @@
 #include "engine/prefix_cache.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/check.h"
@@ -49,23 +50,53 @@ void PrefixCache::read_chunk(Sequence& sequence, int64_t chunk, ChunkKey& key) c
   for (int32_t i = 0; i < kChunkSize; ++i) {
     key.tokens[static_cast<size_t>(i)] = sequence.token(begin + i);
   }
-  const std::vector<ContentKey>& content = sequence.request().content_keys;
-  key.content = fold_content(content, begin, begin + kChunkSize);
+  key.content = fold_content(sequence.request().content_keys, begin, begin + kChunkSize);
   key.code = sequence.chunk_code(chunk);
+  key.hash = chunk_hash(sequence, chunk);
+}
+
+const Hash128& PrefixCache::chunk_hash(Sequence& sequence, int64_t chunk) const {
+  const std::vector<ContentKey>& content = sequence.request().content_keys;
   std::vector<Hash128>& hashes = sequence.prefix().hashes;
-  DS_CHECK(static_cast<size_t>(chunk) <= hashes.size(), "chunks are read in order");
-  if (static_cast<size_t>(chunk) == hashes.size()) {
-    Hash128 hash =
-        chunk == 0 ? hash_salt(sequence.request().cache_salt, index_->hash_seed()) : hashes.back();
-    for (int64_t b = 0; b < kBlocksPerChunk; ++b) {
-      const std::span<const int32_t, kBlockSize> tokens(key.tokens.data() + b * kBlockSize,
-                                                        kBlockSize);
-      const int64_t at = begin + b * kBlockSize;
+  Hash128 hash = hashes.empty() ? hash_salt(sequence.request().cache_salt, index_->hash_seed())
+                                : hashes.back();
+  while (static_cast<int64_t>(hashes.size()) <= chunk) {
+    const int64_t begin = static_cast<int64_t>(hashes.size()) * kChunkSize;
+    for (int64_t at = begin; at < begin + kChunkSize; at += kBlockSize) {
+      std::array<int32_t, kBlockSize> tokens{};
+      for (int64_t i = 0; i < kBlockSize; ++i) {
+        tokens[static_cast<size_t>(i)] = sequence.token(at + i);
+      }
       hash = hash_block(hash, tokens, fold_content(content, at, at + kBlockSize));
     }
     hashes.push_back(hash);
   }
-  key.hash = hashes[static_cast<size_t>(chunk)];
+  return hashes[static_cast<size_t>(chunk)];
+}
+
+// Whole chunks that both prompts begin with, by their chained hashes: one that is equal stands for
+// all before it. A collision makes a sequence wait in vain and nothing else.
+int64_t PrefixCache::common_chunks(Sequence& a, Sequence& b) const {
+  const int64_t most = std::min(a.prompt_len(), b.prompt_len()) / kChunkSize;
+  const auto is_same = [&](int64_t chunk) { return chunk_hash(a, chunk) == chunk_hash(b, chunk); };
+  if (most == 0 || !is_same(0)) return 0;
+  int64_t same = 0;
+  int64_t step = 1;
+  for (; same + step < most && is_same(same + step); step *= 2) same += step;
+  int64_t end = std::min(same + step, most);
+  while (same + 1 < end) {
+    const int64_t middle = std::midpoint(same, end);
+    (is_same(middle) ? same : end) = middle;
+  }
+  return same + 1;
+}
+
+int64_t PrefixCache::shared_border(Sequence& leader, Sequence& follower) const {
+  // One that is bound takes chunks only if they were computed as its own were.
+  const bool as_prompts = leader.prefix().inherited.empty() && follower.prefix().inherited.empty();
+  if (is_bound(follower) && !as_prompts) return 0;
+  const int64_t skippable = skippable_tokens(follower) / kChunkSize;
+  return std::min(common_chunks(leader, follower), skippable) * kChunkSize;
 }
 
 PrefixNode* PrefixCache::adopt(Sequence& sequence) {
@@ -174,6 +205,7 @@ void PrefixCache::wanted_borders(const ScheduledSequence& scheduled) {
   if (scheduled.recurrent) return;
   want(chunk_floor(prompt_len - 1), begin, end);
   want(sequence.prefix().num_known, begin, end);
+  for (const int64_t parting : sequence.prefix().partings) want(parting, begin, end);
   const std::vector<int64_t>& messages = sequence.request().cache_borders;
   for (size_t i = 0; i < messages.size(); ++i) {
     const bool counts = i < kFirstBorders || i + kLastBorders >= messages.size();

@@ -3,7 +3,7 @@
 //
 // Snapshots are taken on chunk borders where later requests are likely to go on: at the last one of
 // the prompt, at the first and last messages, where this prompt was seen to part from an earlier
-// one, at the newest one of the answer, and at regular distances in between.
+// one or from one that waits, at the newest one of the answer, and at regular distances in between.
 //
 // A resumed sequence has the bits of an unbroken one, because a chunk's identity includes how it
 // was computed. With `reuse_answers` the unbroken one may be a conversation whose answers were
@@ -29,6 +29,9 @@ struct PrefixCacheOptions {
   int64_t snapshot_interval = 0;  // chunks between snapshots of a long prompt; 0: none between
   uint64_t hash_seed = 0;
   int64_t swap_space_bytes = 0;  // of host memory for what the device gives up
+  // A prefix that several requests need at once is computed for one of them if it is this long: a
+  // step costs about as much whatever it holds, and waiting for one must pay.
+  int64_t min_shared_tokens = 4 * kChunkSize;
 };
 
 // Snapshots that one step takes at most: each may cut a sequence, and step limits count the pieces.
@@ -55,6 +58,12 @@ class PrefixCache {
   // what is on the host, and adds to the plan what is left to be copied.
   void start(Sequence& sequence, PrefixNode* found, StepPlan& plan);
 
+  // Whether a snapshot that one sequence leaves can be another's beginning.
+  bool shares_prefixes() const { return index_ && snapshots_->num_slots() > 0; }
+  // The last chunk border that the follower could resume at if the leader, which is computing its
+  // prompt, left a snapshot there.
+  int64_t shared_border(Sequence& leader, Sequence& follower) const;
+
   // Evicts, if that suffices, until the table can grow to `num_tokens` tokens (or `num_blocks` are
   // free); else nothing.
   void make_room(const BlockTable& table, int64_t num_tokens);
@@ -74,6 +83,7 @@ class PrefixCache {
   // Snapshots taken so far: while it stays, a lookup finds no more than it did.
   int64_t num_states_kept() const { return index_ ? index_->num_attached() : 0; }
 
+  const PrefixCacheOptions& options() const { return options_; }
   void recount();  // see BlockPool::recount
   const HostTier* host() const { return host_ ? &*host_ : nullptr; }
   PrefixIndex* index() { return index_ ? &*index_ : nullptr; }
@@ -83,6 +93,8 @@ class PrefixCache {
  private:
   void restore(Sequence& sequence, PrefixNode& found, StepPlan& plan);
   void read_chunk(Sequence& sequence, int64_t chunk, ChunkKey& key) const;
+  const Hash128& chunk_hash(Sequence& sequence, int64_t chunk) const;
+  int64_t common_chunks(Sequence& a, Sequence& b) const;
   void wanted_borders(const ScheduledSequence& scheduled);
   void want(int64_t border, int64_t begin, int64_t end);
   bool commit_chunk(Sequence& sequence, int64_t chunk);

@@ -51,7 +51,8 @@ Scheduler::Scheduler(const SchedulerOptions& options, BlockPool& blocks, StatePo
       slots_(&slots),
       cache_(&cache),
       pictures_(&pictures),
-      waiting_(options.fair_share) {
+      waiting_(options.fair_share),
+      sharing_(cache) {
   DS_CHECK(options.max_num_seqs >= 1);
   DS_CHECK(options.long_prefill_token_threshold == 0 ||
            options.long_prefill_token_threshold >= kChunkSize);
@@ -62,6 +63,7 @@ Scheduler::Scheduler(const SchedulerOptions& options, BlockPool& blocks, StatePo
 void Scheduler::add(Sequence& sequence) {
   waiting_.join(sequence);
   waiting_.insert(sequence);
+  sharing_.note_waiting(sequence, running_);
 }
 
 void Scheduler::remove(Sequence& sequence) {
@@ -140,30 +142,32 @@ bool Scheduler::has_slot(int64_t held) const {
 
 void Scheduler::plan_waiting(Budget& budget, StepPlan& plan) {
   int64_t promised = promised_blocks();
-  int64_t held = 0;  // slots for choices that will fork
+  int64_t held = 0;  // slots for those that wait for another's prompt
   waiting_.begin_walk();
   while (!budget.prompts_wait && has_slot(held)) {
     Sequence* const next = waiting_.next();
     if (next == nullptr) return;
-    if (waits_for_fork(*next)) {
-      ++held;
-      ++promised;
-      waiting_.pass_over(*next);
-      continue;
-    }
-    if (pictures_->holds(*next)) {
-      waiting_.pass_over(*next);
-      continue;
-    }
-    if (would_refuse_again(*next, promised, budget)) return;
-    const Admission admission = admit(*next, promised, budget, plan);
+    const Admission admission = consider(*next, promised, budget, plan);
     if (admission == Admission::kNoRoom) return;
-    if (admission == Admission::kNoPictures) {
-      waiting_.pass_over(*next);
+    if (admission == Admission::kDone) {
+      promised += missing_blocks(*next);
       continue;
     }
-    promised += missing_blocks(*next);
+    waiting_.pass_over(*next);
+    if (admission == Admission::kNoPictures) continue;
+    ++held;
+    promised += admission == Admission::kForks ? 1 : PrefixSharing::blocks_to_come(*next);
   }
+}
+
+// In the order of what costs least to find out.
+Scheduler::Admission Scheduler::consider(Sequence& sequence, int64_t promised_blocks,
+                                         Budget& budget, StepPlan& plan) {
+  if (waits_for_fork(sequence)) return Admission::kForks;
+  if (sharing_.holds(sequence, running_)) return Admission::kHeld;
+  if (pictures_->holds(sequence)) return Admission::kNoPictures;
+  if (would_refuse_again(sequence, promised_blocks, budget)) return Admission::kNoRoom;
+  return admit(sequence, promised_blocks, budget, plan);
 }
 
 int64_t Scheduler::free_blocks(int64_t promised_blocks) const {
@@ -201,6 +205,10 @@ Scheduler::Admission Scheduler::admit(Sequence& sequence, int64_t promised_block
     return Admission::kNoRoom;
   }
   refusal_ = {};
+  if (sharing_.hold(sequence, running_)) {
+    cache_->let_go(sequence);
+    return Admission::kHeld;
+  }
   waiting_.erase(sequence);
   running_.insert(std::ranges::upper_bound(running_, &sequence, RankLess{}), &sequence);
   sequence.admit(slots_->acquire().value());
@@ -208,6 +216,7 @@ Scheduler::Admission Scheduler::admit(Sequence& sequence, int64_t promised_block
   cache_->make_room(sequence.table(), end);
   DS_CHECK(sequence.table().reserve_tokens(end));
   cache_->start(sequence, found, plan);
+  sharing_.note_running(sequence, waiting_);
   schedule(piece, budget, plan);
   return Admission::kDone;
 }

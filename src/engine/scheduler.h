@@ -11,7 +11,8 @@
 // as free: it gives them up when they are needed.
 //
 // Choices of one request share its prompt: one of them computes it, the others wait, and at its end
-// they become copies of it (forks), as far as slots and blocks allow.
+// they become copies of it (forks), as far as slots and blocks allow. Requests that begin alike
+// share what they begin with: see PrefixSharing. Who waits for either keeps a slot and blocks free.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@
 #include "cache/state_pool.h"
 #include "engine/picture_gate.h"
 #include "engine/prefix_cache.h"
+#include "engine/prefix_sharing.h"
 #include "engine/sequence.h"
 #include "engine/step_plan.h"
 #include "engine/step_work.h"
@@ -70,7 +72,13 @@ class Scheduler {
   struct RankLess {
     bool operator()(const Sequence* a, const Sequence* b) const { return a->ranks_before(*b); }
   };
-  enum class Admission : uint8_t { kDone, kNoRoom, kNoPictures };
+  enum class Admission : uint8_t {
+    kDone,
+    kNoRoom,      // nor is there for those behind it
+    kNoPictures,  // it waits for their embeddings
+    kForks,       // another choice computes its prompt
+    kHeld,        // another request computes its prefix
+  };
   struct Budget {
     int64_t tokens = 0;         // left in this step
     int64_t decodes = 0;        // of them, for decodes not yet planned
@@ -91,6 +99,7 @@ class Scheduler {
 
   void plan_running(Budget& budget, StepPlan& plan);
   void plan_waiting(Budget& budget, StepPlan& plan);
+  Admission consider(Sequence& sequence, int64_t promised_blocks, Budget& budget, StepPlan& plan);
   Admission admit(Sequence& sequence, int64_t promised_blocks, Budget& budget, StepPlan& plan);
   void plan_forks(StepPlan& plan);
   bool fork(Sequence& leader, Sequence& sequence, int64_t promised_blocks);
@@ -113,6 +122,7 @@ class Scheduler {
   PictureGate* pictures_;
   std::vector<Sequence*> running_;  // in rank order
   WaitingQueue waiting_;
+  PrefixSharing sharing_;
   PromptAllowance allowance_;
   Refusal refusal_;
 };

@@ -61,6 +61,8 @@ void Sequence::admit(StateSlot slot) {
   DS_CHECK(status_ == SequenceStatus::kWaiting || status_ == SequenceStatus::kPreempted);
   slot_.emplace(std::move(slot));
   status_ = SequenceStatus::kRunning;
+  prefix_.num_found = num_computed_;
+  prefix_.held_for.reset();
   if (in_prompt() && owner_->prefilling == nullptr) owner_->prefilling = this;
 }
 
@@ -74,6 +76,7 @@ bool Sequence::fork(Sequence& leader, StateSlot slot) {
   }
   slot_.emplace(std::move(slot));
   status_ = SequenceStatus::kRunning;
+  prefix_.held_for.reset();
   return true;
 }
 
@@ -138,6 +141,8 @@ void Sequence::release() {
   prefix_.device_pin.reset();
   prefix_.detached = false;
   prefix_.num_known = 0;
+  prefix_.num_found = 0;
+  prefix_.partings.clear();
   prefix_.last_answer = nullptr;
 }
 

@@ -68,6 +68,11 @@ struct SequencePrefix {
   PrefixPin device_pin;   // the last before it on the device, until the rest is there too
   bool detached = false;  // the index took one of its chunks not: nor does it those behind
   int64_t num_known = 0;  // tokens whose KV was found, beyond what could be resumed
+  int64_t num_found = 0;  // of them, with which it was admitted
+  // Chunk borders where waiting sequences part from it, ascending: see PrefixSharing.
+  std::vector<int64_t> partings;
+  std::optional<uint64_t> held_for;  // it waits for the sequence of this arrival
+  int64_t held_until = 0;            // to have computed so many tokens
   PrefixNode* last_answer =
       nullptr;                    // of its chunks the one with the newest snapshot of the answer
   int32_t last_answer_slot = -1;  // that snapshot
@@ -88,6 +93,7 @@ class Sequence {
   RequestState& owner() const { return *owner_; }
   const Request& request() const { return owner_->request; }
   int32_t index() const { return index_; }
+  uint64_t arrival() const { return arrival_; }
   SequenceStatus status() const { return status_; }
   // The order of service: priority, then first come, first served.
   bool ranks_before(const Sequence& other) const {

@@ -28,6 +28,7 @@ struct FakeLimits {
   bool fair_share = false;
   int64_t swap_space_bytes = 0;
   int64_t vision_pages = 0;
+  int64_t min_shared_tokens = kChunkSize;
 };
 
 struct FakeEngine {
@@ -51,7 +52,8 @@ struct FakeEngine {
                              .reuse_answers = limits.reuse_answers,
                              .snapshot_interval = limits.snapshot_interval,
                              .hash_seed = 1,
-                             .swap_space_bytes = limits.swap_space_bytes}};
+                             .swap_space_bytes = limits.swap_space_bytes,
+                             .min_shared_tokens = limits.min_shared_tokens}};
   }
 
   // One step with its checks; returns the requests that finished.

@@ -74,6 +74,12 @@ TEST(Invariants, FindEveryKindOfDamage) {
          s.sequences[0].num_computed = 19;
          s.sequences[0].next_is_recurrent = false;
        }},
+      {"running and held", [](EngineSnapshot& s) { s.sequences[0].held_for = 9; }},
+      {"held for more than it has",
+       [](EngineSnapshot& s) {
+         s.sequences[1].held_for = 9;
+         s.sequences[1].held_until = 64;
+       }},
       {"fewer tokens than the prompt", [](EngineSnapshot& s) { s.sequences[1].num_tokens = 2; }},
       {"running but not with the scheduler", [](EngineSnapshot& s) { s.num_running = 0; }},
       {"waiting but not with the scheduler", [](EngineSnapshot& s) { s.num_waiting = 2; }},

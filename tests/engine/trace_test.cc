@@ -36,6 +36,7 @@ struct TraceShape {
   double failure_rate = 0.0;  // a sequence of a batch
   uint64_t non_finite_every = 0;
   bool conversations = false;  // prompts go on where earlier texts stood
+  double bursts = 0.0;         // of arrivals: several at once that begin with the same text
 };
 
 class Trace {
@@ -51,7 +52,9 @@ class Trace {
   void run() {
     for (int i = 0; i < kStepsPerTrace; ++i) {
       // A bound on the backlog, as the server's queue has one.
-      if (requests_.size() < 12 && chance(shape_.arrivals_per_step)) submit();
+      if (requests_.size() < 12 && chance(shape_.arrivals_per_step)) {
+        chance(shape_.bursts) ? submit_burst() : submit(random_request());
+      }
       if (!requests_.empty() && chance(shape_.abort_rate)) abort_one();
       if (engine_.core.has_work()) step();
     }
@@ -69,6 +72,7 @@ class Trace {
 
   int64_t num_preemptions() const { return engine_.core.stats().num_preemptions; }
   int64_t num_inherited() const { return num_inherited_; }
+  int64_t num_held() const { return num_held_; }  // sequences, in all steps
   int64_t num_compared() const { return num_compared_; }
   int64_t num_failed_choices() const { return num_failed_; }
 
@@ -131,10 +135,31 @@ class Trace {
     }
   }
 
-  void submit() {
+  void submit(const Request& request) {
     const RequestId id = next_id_++;
-    requests_[id] = random_request();
-    engine_.core.add(id, requests_[id]);
+    requests_[id] = request;
+    engine_.core.add(id, request);
+  }
+
+  // Requests of all kinds with one beginning, whole or in part.
+  void submit_burst() {
+    const int64_t longest = shape_.limits.num_blocks * kBlockSize;
+    const Request first = random_request();
+    const int64_t shared = between(kChunkSize, std::min<int64_t>(longest / 2, 500));
+    const Request beginning = make_request(shared, 1, random_());
+    for (int64_t left = between(2, 5); left > 0; --left) {
+      Request request = random_request();
+      request.tenant = std::to_string(between(0, 2));
+      request.cache_salt = chance(0.1) ? "stranger" : first.cache_salt;
+      const std::vector<int32_t>& text = beginning.prompt_token_ids;
+      const auto size = static_cast<int64_t>(text.size());
+      const int64_t kept = chance(0.6) ? size : between(1, size);
+      std::vector<int32_t>& prompt = request.prompt_token_ids;
+      prompt.insert(prompt.begin(), text.begin(), text.begin() + kept);
+      const int64_t most = longest - request.sampling.max_tokens;
+      if (static_cast<int64_t>(prompt.size()) > most) prompt.resize(static_cast<size_t>(most));
+      submit(request);
+    }
   }
 
   void abort_one() {
@@ -150,6 +175,7 @@ class Trace {
   void step() {
     const std::vector<RequestId> finished = engine_.step();
     for (const SequenceSnapshot& s : engine_.core.snapshot().sequences) {
+      num_held_ += s.held_for ? 1 : 0;
       if (s.status == SequenceStatus::kRunning) inherited_[{s.request, s.index}] = s.inherited;
     }
     for (const RequestId id : finished) finish(id);
@@ -242,6 +268,7 @@ class Trace {
   std::map<std::pair<RequestId, int32_t>, std::vector<ChunkCode>> inherited_;
   std::vector<std::vector<int32_t>> texts_;  // of finished requests
   int64_t num_inherited_ = 0;
+  int64_t num_held_ = 0;
   int64_t num_compared_ = 0;
   int64_t num_failed_ = 0;
 };
@@ -377,6 +404,48 @@ TEST_P(CachedTraces, AbortsAndFailingSteps) {
   trace.run();
   EXPECT_GT(trace.num_compared(), often(10));
   EXPECT_GT(trace.num_failed_choices(), often(5));
+}
+
+TEST_P(CachedTraces, Bursts) {
+  for (const bool reuse_answers : {true, false}) {
+    TraceShape s = shape({.num_blocks = 400,
+                          .max_num_seqs = 12,
+                          .max_num_batched_tokens = reuse_answers ? 1000 : 2000,
+                          .num_snapshots = 12,
+                          .reuse_answers = reuse_answers});
+    s.bursts = 0.5;
+    s.arrivals_per_step = 0.15;
+    s.longest_output = 15;
+    Trace trace(s);
+    trace.run();
+    EXPECT_GT(trace.num_compared(), often(50));
+    EXPECT_GT(trace.num_held(), often(100));
+    EXPECT_GT(trace.stats().prefix_hit_tokens, trace.stats().prefix_query_tokens / 10);
+  }
+}
+
+// Leaders are aborted, fail and are preempted; snapshots and blocks are scarce.
+TEST_P(CachedTraces, BurstsWithAbortsAndFailingSteps) {
+  for (const int32_t num_blocks : {48, 200}) {
+    TraceShape s = shape({.num_blocks = num_blocks,
+                          .max_num_seqs = 8,
+                          .max_num_batched_tokens = 500,
+                          .num_snapshots = 4,
+                          .fair_share = num_blocks == 48,
+                          .swap_space_bytes = 4000});
+    s.bursts = 0.5;
+    s.longest_prompt = 60;
+    s.longest_output = 25;
+    s.abort_rate = 0.1;
+    s.failure_rate = 0.01;
+    s.non_finite_every = 2000;
+    Trace trace(s);
+    trace.run();
+    EXPECT_GT(trace.num_compared(), often(10));
+    // Few fit beside a leader in the small pool.
+    EXPECT_GT(trace.num_held(), often(num_blocks == 48 ? 5 : 20));
+    EXPECT_GT(trace.num_failed_choices(), often(2));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, CachedTraces, testing::Range<uint64_t>(1, 9));
