@@ -4,12 +4,10 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <iterator>
 #include <optional>
-#include <system_error>
 #include <utility>
 
+#include "base/read_file.h"
 #include "chat/jinja_error.h"
 #include "chat/jinja_interpreter.h"
 #include "chat/jinja_limits.h"
@@ -32,30 +30,16 @@ constexpr std::string_view kSpecialTokens[] = {"bos_token", "eos_token", "unk_to
                                                "pad_token", "cls_token", "mask_token"};
 
 // tokenizer_config.json of a large vocabulary has some 100 KiB; far beyond is another file.
-constexpr uintmax_t kMaxConfigBytes = uintmax_t{64} << 20;
-
-Result<std::string> read_file(const fs::path& path) {
-  std::error_code error;
-  const uintmax_t size = fs::file_size(path, error);
-  if (error || size > kMaxConfigBytes) {
-    return invalid(fmt::format("{}: {}", path.string(), error ? error.message() : "too large"));
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad() || text.size() != size) {
-    return invalid(fmt::format("{}: cannot be read", path.string()));
-  }
-  return text;
-}
+constexpr size_t kMaxConfigBytes = size_t{64} << 20;
 
 // A JSON object file; an empty object if there is no such file.
 Result<json::Object> read_object(const fs::path& path) {
-  if (!fs::exists(path)) {
+  if (!has_file(path)) {
     return json::Object();
   }
-  const Result<std::string> text = read_file(path);
+  const Result<std::string> text = read_file(path, kMaxConfigBytes);
   if (!text) {
-    return std::unexpected(text.error());
+    return invalid(text.error().message);
   }
   Result<json::Value> value = json::parse(*text);
   if (!value) {
@@ -99,10 +83,10 @@ struct FoundTemplate {
 
 Result<FoundTemplate> find_template(const fs::path& directory, const json::Object& config) {
   const fs::path plain = directory / "chat_template.jinja";
-  if (fs::exists(plain)) {
-    Result<std::string> text = read_file(plain);
+  if (has_file(plain)) {
+    Result<std::string> text = read_file(plain, kMaxConfigBytes);
     if (!text) {
-      return std::unexpected(text.error());
+      return invalid(text.error().message);
     }
     return FoundTemplate{*std::move(text), plain};
   }

@@ -206,6 +206,18 @@ TEST_F(ChatTemplateLoad, KnowsSpecialTokens) {
   EXPECT_EQ(load_and_render(), "<s></s>False");
 }
 
+TEST_F(ChatTemplateLoad, AFileThatCannotBeReadIsNotAbsent) {
+  write("tokenizer_config.json", R"({"chat_template":"config"})");
+  std::filesystem::create_directory(directory_ / "chat_template.jinja");
+  EXPECT_NE(load_and_render().find("chat_template.jinja: cannot be read"), std::string::npos);
+  std::filesystem::remove(directory_ / "chat_template.jinja");
+  std::filesystem::create_symlink("nowhere", directory_ / "chat_template.json");
+  const auto loaded = ChatTemplate::load(directory_);
+  ASSERT_FALSE(loaded);
+  EXPECT_NE(loaded.error().message.find("chat_template.json"), std::string::npos);
+  EXPECT_NE(loaded.error().code, ErrorCode::kNotFound);  // which means that it has no template
+}
+
 TEST_F(ChatTemplateLoad, ErrorsNameTheFile) {
   EXPECT_NE(load_and_render().find("no chat template"), std::string::npos);
   write("tokenizer_config.json", "{");
