@@ -2,10 +2,12 @@
 #include "app/chat_command.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <iostream>
+#include <optional>
 #include <string>
 
 #include "app/loaded_model.h"
@@ -14,6 +16,7 @@
 #include "chat/output_parser.h"
 #include "engine/default_sampling.h"
 #include "json/json.h"
+#include "text/utf8.h"
 
 namespace deltaserve {
 
@@ -21,6 +24,13 @@ namespace {
 
 constexpr std::string_view kDim = "\x1b[2m";
 constexpr std::string_view kPlain = "\x1b[0m";
+constexpr int kSignalExitBase = 128;  // the shell's exit code of a process that a signal ended
+
+// Ctrl-C may come in the middle of a thought: the terminal must not stay dimmed.
+void restore_terminal_and_leave(int signal) {
+  const ssize_t wrote = ::write(STDOUT_FILENO, "\x1b[0m\n", 5);
+  _exit(wrote < 0 ? 1 : kSignalExitBase + signal);
+}
 
 // Prints an answer while it comes, the thought dimmed on a terminal. There are no tools here, so a
 // call that the model writes all the same is shown as the text it is.
@@ -109,9 +119,55 @@ Result<json::Object> answer(const ChatOptions& options, const LoadedModel& loade
   return printer.message();
 }
 
+// The next line that is typed, as valid UTF-8; nothing at the end of the input.
+std::optional<std::string> read_line(bool interactive) {
+  if (interactive) {
+    fmt::print("> ");
+    std::fflush(stdout);
+  }
+  std::string line;
+  if (!std::getline(std::cin, line)) {
+    if (interactive) fmt::print("\n");
+    return std::nullopt;
+  }
+  if (line.ends_with('\r')) line.pop_back();
+  return utf8::repair(line);
+}
+
+// Until the input ends; 1 if it came from a program and something was not answered.
+int converse(const ChatOptions& options, const LoadedModel& loaded, LocalEngine& engine) {
+  json::Array first;
+  if (!options.system.empty()) {
+    first.push_back({{"role", "system"}, {"content", utf8::repair(options.system)}});
+  }
+  json::Array messages = first;
+  const bool interactive = isatty(STDIN_FILENO) != 0;
+  if (interactive) fmt::print("/quit ends the chat, /reset forgets it.\n");
+  int exit_code = 0;
+  while (const auto line = read_line(interactive)) {
+    if (*line == "/quit") break;
+    if (line->empty()) continue;
+    if (*line == "/reset") {
+      messages = first;
+      continue;
+    }
+    messages.push_back({{"role", "user"}, {"content", *line}});
+    auto message = answer(options, loaded, engine, messages);
+    if (message) {
+      messages.push_back(std::move(*message));
+    } else {
+      const int failed = report_failure(message.error());
+      if (!interactive) exit_code = failed;
+      messages.pop_back();
+    }
+  }
+  return exit_code;
+}
+
 }  // namespace
 
 int run_chat(const ChatOptions& options) {
+  if (isatty(STDOUT_FILENO) != 0) ::signal(SIGINT, restore_terminal_and_leave);
   auto loaded = load_model_directory(options.model);
   if (!loaded) return report_failure(loaded.error());
   if (!loaded->chat_template) {
@@ -124,33 +180,7 @@ int run_chat(const ChatOptions& options) {
   engine_options.sampling_vocab_size = loaded->tokenizer->vocab_size();
   auto engine = LocalEngine::start(*loaded->model, engine_options);
   if (!engine) return report_failure(engine.error());
-
-  json::Array first;
-  if (!options.system.empty()) first.push_back({{"role", "system"}, {"content", options.system}});
-  json::Array messages = first;
-  const bool interactive = isatty(STDIN_FILENO) != 0;
-  if (interactive) fmt::print("/quit ends the chat, /reset forgets it.\n");
-  std::string line;
-  while (true) {
-    if (interactive) {
-      fmt::print("> ");
-      std::fflush(stdout);
-    }
-    if (!std::getline(std::cin, line) || line == "/quit") return 0;
-    if (line.empty()) continue;
-    if (line == "/reset") {
-      messages = first;
-      continue;
-    }
-    messages.push_back({{"role", "user"}, {"content", line}});
-    auto message = answer(options, *loaded, **engine, messages);
-    if (message) {
-      messages.push_back(std::move(*message));
-    } else {
-      report_failure(message.error());
-      messages.pop_back();
-    }
-  }
+  return converse(options, *loaded, **engine);
 }
 
 }  // namespace deltaserve

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "app/flag_values.h"
+
 namespace deltaserve {
 namespace {
 
@@ -19,8 +21,7 @@ void add_prefix_cache_options(CLI::App& command, EngineOptions& options) {
   command
       .add_option("--prefix-cache-memory", options.prefix_cache_memory_bytes,
                   "Bytes for state snapshots; by default up to a quarter of the free memory")
-      ->check(CLI::NonNegativeNumber)
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(byte_size(0));
   command
       .add_option_function<double>(
           "--swap-space",
@@ -28,29 +29,28 @@ void add_prefix_cache_options(CLI::App& command, EngineOptions& options) {
             options.swap_space_bytes = static_cast<int64_t>(gib * (int64_t{1} << 30));
           },
           "GiB of host memory for what the prefix cache has no room for")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(number_in(0.0, 1e6));
   command.add_option("--prefix-cache-dir", options.prefix_cache_dir,
                      "Directory that keeps prefixes of requests with a prompt_cache_key over a "
                      "restart");
   command
       .add_option("--prefix-cache-dir-bytes", options.prefix_cache_dir_bytes,
                   "Bytes of all files there")
-      ->check(CLI::NonNegativeNumber)
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(byte_size(0))
       ->capture_default_str();
   command
       .add_option("--prefix-cache-interval", options.prefix_cache_interval,
                   "Tokens between snapshots of long prompts, 0 for none; by default by memory")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0));
   command
       .add_option("--long-prefill-token-threshold", options.long_prefill_token_threshold,
                   "Prompt tokens of a step beside decodes, 0 for the rest of the budget")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0))
       ->capture_default_str();
   command
       .add_option("--inter-token-target", options.inter_token_target_seconds,
                   "Seconds between two tokens of a stream that prompts must leave, 0 for no limit")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number_in(0.0, 3600.0))
       ->capture_default_str();
   command.add_flag("--fair-share", options.fair_share, "API keys take turns");
 }
@@ -81,7 +81,7 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
   command
       .add_option("--max-model-len", options.max_model_len,
                   "Longest prompt plus output, 0 for what the model and the memory allow")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0))
       ->capture_default_str();
   command.add_option("--max-num-seqs", options.max_num_seqs, "Sequences that run at once")
       ->check(CLI::Range(1, 65536))
@@ -99,18 +99,17 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
   command
       .add_option("--kv-cache-memory-bytes,--kv-cache-memory", options.kv_cache_memory_bytes,
                   "Bytes for KV blocks, 0 to derive them from the free memory")
-      ->check(CLI::NonNegativeNumber)
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(byte_size(0));
   command
       .add_option("--memory-utilization,--gpu-memory-utilization", options.memory_utilization,
                   "Share of the free memory that may be used")
-      ->check(CLI::Range(0.01, 1.0))
+      ->check(number_in(0.01, 1.0))
       ->capture_default_str();
   command
       .add_option("--encoder-cache-tokens", options.encoder_cache_tokens,
                   "Tokens of pictures whose embeddings are held, at least those of the largest "
                   "prompt with pictures (default: 32768, or the longest context)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0));
   add_prefix_cache_options(command, options);
 }
 
@@ -129,10 +128,12 @@ Result<BackendOptions> backend_options(const ModelOptions& options) {
   return backend;
 }
 
+// Not fmt::print, which throws where stderr is closed.
 int report_failure(const Error& error) {
-  std::string line = error.message;
+  std::string line = fmt::format("error: {}", error.message);
   std::ranges::replace(line, '\n', ' ');
-  fmt::print(stderr, "error: {}\n", line);
+  line += '\n';
+  std::fputs(line.c_str(), stderr);
   return 1;
 }
 

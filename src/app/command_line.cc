@@ -2,13 +2,18 @@
 // exit code.
 #include "app/command_line.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <string>
 
 #include "app/bench_command.h"
 #include "app/chat_command.h"
+#include "app/cli_options.h"
 #include "app/doctor_command.h"
+#include "app/flag_values.h"
 #include "app/generate_command.h"
 #include "app/make_model_command.h"
 #include "app/parse_command.h"
@@ -23,6 +28,18 @@ namespace deltaserve {
 namespace {
 
 constexpr int kUsageError = 2;
+
+// One line: what is wrong and which help says more.
+std::string usage_message(const CLI::App* app, const CLI::Error& error) {
+  std::string what = error.what();
+  std::ranges::replace(what, '\n', ' ');
+  const auto commands = app->get_subcommands();
+  if (const auto rest = app->remaining(); commands.empty() && !rest.empty()) {
+    what = fmt::format("there is no command \"{}\"", rest.front());
+  }
+  return fmt::format("error: {}; see `deltaserve {}--help`\n", what,
+                     commands.empty() ? "" : commands.front()->get_name() + " ");
+}
 
 CLI::App& add_command(CLI::App& app, const std::string& name, const std::string& summary,
                       const std::string& examples) {
@@ -60,9 +77,9 @@ void add_chat(CLI::App& app, int& exit_code) {
   command
       .add_option("--max-tokens", options->max_tokens,
                   "Longest answer, 0 for the rest of the context")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0));
   command.add_option("--temperature", options->temperature, "0 is greedy")
-      ->check(CLI::Range(0.0, 2.0));
+      ->check(number_in(0.0, 2.0));
   command.add_option("--seed", options->seed, "Same seed, same text");
   run_with(command, options, run_chat, exit_code);
 }
@@ -77,10 +94,10 @@ void add_generate(CLI::App& app, int& exit_code) {
   add_engine_options(command, options->engine);
   command.add_option("--prompt", options->prompt, "Text to continue")->required();
   command.add_option("--max-tokens", options->max_tokens, "Longest continuation")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->capture_default_str();
   command.add_option("--temperature", options->temperature, "0 is greedy")
-      ->check(CLI::Range(0.0, 2.0));
+      ->check(number_in(0.0, 2.0));
   command.add_option("--seed", options->seed, "Same seed, same text");
   command.add_flag("--stream", options->stream, "Print tokens as they come");
   run_with(command, options, run_generate, exit_code);
@@ -122,11 +139,13 @@ void add_bench(CLI::App& app, int& exit_code) {
   command.add_option("-r,--repetitions", options->repetitions, "Timed prefills of each length")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command.add_flag("--random-weights", options->random_weights,
-                   "MODEL is a preset of make-model; its weights are made in memory");
+  auto* random =
+      command.add_flag("--random-weights", options->random_weights,
+                       "MODEL is a preset of make-model; its weights are made in memory");
   command
       .add_option("--layers", options->num_layers, "Only the preset's first N layers, 0 for all")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0))
+      ->needs(random);
   command.add_flag("--json", options->json, "Print JSON");
   run_with(command, options, run_bench, exit_code);
 }
@@ -214,6 +233,7 @@ int run_command_line(int argc, char** argv) {
   CLI::App app("deltaserve: an inference server for hybrid Gated DeltaNet language models");
   app.set_version_flag("--version", DELTASERVE_VERSION);
   app.require_subcommand(1);
+  app.failure_message(usage_message);
   int exit_code = 0;
   add_serve(app, exit_code);
   add_chat(app, exit_code);

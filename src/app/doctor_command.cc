@@ -23,6 +23,11 @@ void print_kernels(const Backend& backend) {
 int run_doctor(const DoctorOptions& options) {
   const auto backend_opts = backend_options(options.model);
   if (!backend_opts) return report_failure(backend_opts.error());
+  // Measuring takes seconds: a wrong directory is told first.
+  if (!options.model.directory.empty()) {
+    const auto checkpoint = Checkpoint::open(options.model.directory);
+    if (!checkpoint) return report_failure(checkpoint.error());
+  }
   fmt::print("machine\n");
   for (const auto& [name, value] : describe_machine(*backend_opts)) {
     fmt::print("  {:<18} {}\n", name, value);

@@ -1,6 +1,8 @@
 // Loading of a checkpoint directory, part by part.
 #include "app/loaded_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -24,6 +26,13 @@ Result<void> load_text(LoadedModel& loaded) {
   auto tokenizer = Tokenizer::load(directory);
   if (!tokenizer) return std::unexpected(tokenizer.error());
   loaded.tokenizer = std::move(*tokenizer);
+  const int32_t vocab_size = loaded.model->config().vocab_size;
+  if (loaded.tokenizer->vocab_size() > vocab_size) {
+    return invalid(fmt::format("{}: the tokenizer's ids go up to {}, but vocab_size of config.json "
+                               "is {}",
+                               directory.string(), loaded.tokenizer->vocab_size() - 1, vocab_size),
+                   "vocab_size");
+  }
 
   auto chat_template = ChatTemplate::load(directory);
   if (chat_template) {

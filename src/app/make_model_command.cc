@@ -6,6 +6,7 @@
 #include <string>
 
 #include "app/cli_options.h"
+#include "app/flag_values.h"
 #include "app/progress_bar.h"
 
 namespace deltaserve {
@@ -27,7 +28,7 @@ void add_make_model_options(CLI::App& command, MakeModelCommandOptions& options)
   command.add_option("preset", options.preset, known_presets())->required()->type_name("PRESET");
   command.add_option("--out", options.weights.directory, "Directory to write")->required();
   command.add_option("--layers", options.shape.num_layers, "Only the first N layers, 0 for all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0))
       ->capture_default_str();
   command.add_option("--seed", options.weights.seed, "Same seed, same weights")
       ->capture_default_str();
@@ -35,8 +36,7 @@ void add_make_model_options(CLI::App& command, MakeModelCommandOptions& options)
   command
       .add_option("--max-shard-size", options.weights.max_shard_bytes,
                   "Largest weight file, such as 4GiB")
-      ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::PositiveNumber);
+      ->transform(byte_size(1));
   command.add_option("--threads", options.weights.threads, "Writing threads, 0 for every core")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();

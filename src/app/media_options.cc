@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "app/flag_values.h"
 #include "app/media_limit.h"
 
 namespace deltaserve {
@@ -79,7 +80,7 @@ int64_t frame_patches(const ImageSettings& images, const VideoSettings& videos) 
 void add_video_options(CLI::App& command, MediaFlags& flags) {
   VideoLimits& limits = flags.video_limits;
   command.add_option("--max-video-bytes", limits.max_bytes, "Largest file of a video")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(byte_size(1))
       ->capture_default_str();
   command
       .add_option("--max-video-pixels", limits.max_pixels,
@@ -87,15 +88,15 @@ void add_video_options(CLI::App& command, MediaFlags& flags) {
       ->check(CLI::Range(int64_t{1}, kMostVideoPixels))
       ->capture_default_str();
   command.add_option("--max-video-frames", limits.max_frames, "Most frames that a video may have")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->capture_default_str();
   command.add_option("--max-video-seconds", limits.max_seconds, "Longest video")
-      ->check(CLI::PositiveNumber)
+      ->check(number_in(0.001, 1e9))
       ->capture_default_str();
   command
       .add_option("--video-timeout", flags.video_seconds,
                   "Seconds that reading a video, and decoding it, may take")
-      ->check(CLI::Range(0.001, 3600.0))
+      ->check(number_in(0.001, 3600.0))
       ->capture_default_str();
   command
       .add_option("--video-wrapper", flags.video_wrapper,
@@ -118,22 +119,22 @@ void add_media_options(CLI::App& command, MediaFlags& flags) {
   command
       .add_option("--max-image-pixels", flags.limits.max_pixels,
                   "Largest image that is decoded, before it is resized")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->capture_default_str();
   command.add_option("--max-image-bytes", flags.limits.max_bytes, "Largest file of an image")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(byte_size(1))
       ->capture_default_str();
   add_video_options(command, flags);
   command
       .add_option("--image-memory", flags.memory.max_live_bytes,
                   "Bytes for resized images and videos of all requests together; more are answered "
                   "with 503")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(byte_size(0))
       ->capture_default_str();
   command
       .add_option("--image-cache", flags.memory.max_cached_bytes,
                   "Bytes of those that are kept for later requests with the same image or video")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(byte_size(0))
       ->capture_default_str();
 }
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "app/cli_options.h"
+#include "base/read_file.h"
 #include "chat/chat_template.h"
 #include "chat/output_message.h"
 #include "chat/output_text_parser.h"
@@ -25,15 +25,17 @@ namespace {
 // A chat model ends its answers with the first; a plain one with the second.
 constexpr std::string_view kEndTokens[] = {"<|im_end|>", "<|endoftext|>"};
 
+constexpr size_t kMaxToolsBytes = size_t{64} << 20;  // what the server takes of a request
+
 std::string read_all(std::istream& in) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
 Result<std::shared_ptr<const ToolSet>> read_tools(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  if (!file) return fail(ErrorCode::kNotFound, fmt::format("cannot read {}", path.string()));
-  auto value = json::parse(read_all(file));
-  if (!value) return std::unexpected(value.error());
+  const auto text = read_file(path, kMaxToolsBytes);
+  if (!text) return std::unexpected(text.error());
+  auto value = json::parse(*text);
+  if (!value) return invalid(fmt::format("{}: {}", path.string(), value.error().message), "tools");
   const json::Value* tools =
       value->is_object() ? value->get_object().if_contains("tools") : &*value;
   if (tools == nullptr || !tools->is_array()) {

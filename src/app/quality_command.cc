@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "app/loaded_model.h"
+#include "base/read_file.h"
 #include "json/json.h"
 #include "model/divergence.h"
 
@@ -27,13 +26,8 @@ struct QualityReport {
   std::vector<QualityRow> rows;
 };
 
-Result<std::string> read_text(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream) return invalid(fmt::format("{}: cannot be read", path.string()), "text");
-  return std::move(text).str();
-}
+// Far beyond what a model reads in a day.
+constexpr size_t kMaxTextBytes = size_t{1} << 30;
 
 // int8 and int4 are MODEL quantised at load; anything else is a checkpoint directory.
 ModelOptions other_options(const ModelOptions& model, const std::string& name) {
@@ -47,7 +41,7 @@ ModelOptions other_options(const ModelOptions& model, const std::string& name) {
 }
 
 Result<QualityReport> measure(const QualityOptions& options) {
-  const auto text = read_text(options.text);
+  const auto text = read_file(options.text, kMaxTextBytes);
   if (!text) return std::unexpected(text.error());
   QualityReport report;
   for (const std::string& name : options.against) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "app/flag_values.h"
 #include "app/progress_bar.h"
 #include "model/quantize_checkpoint.h"
 #include "tensor/checkpoint.h"
@@ -39,8 +40,7 @@ void add_quantize_options(CLI::App& command, QuantizeCommandOptions& options) {
   command.add_flag("--keep-head", options.keep_head, "Leave lm_head as the checkpoint has it");
   command
       .add_option("--max-shard-size", options.max_shard_bytes, "Largest weight file, such as 4GiB")
-      ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::PositiveNumber);
+      ->transform(byte_size(1));
   command.add_option("--threads", options.threads, "Threads, 0 for every core")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();

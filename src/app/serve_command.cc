@@ -2,14 +2,17 @@
 #include "app/serve_command.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <spdlog/spdlog.h>
 
 #include <chrono>
+#include <cstdio>
 #include <fstream>
 #include <memory>
 
 #include "api/api_service.h"
 #include "app/cache_fingerprint.h"
+#include "app/flag_values.h"
 #include "app/loaded_model.h"
 #include "app/memory_report.h"
 #include "app/stop_signal.h"
@@ -96,12 +99,12 @@ void add_serve_options(CLI::App& command, ServeOptions& options) {
   command.add_option("--allowed-origins", server.allowed_origins, "Origins allowed by CORS")
       ->capture_default_str();
   command.add_option("--max-body-bytes", server.max_body_bytes, "Largest request body")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(byte_size(1))
       ->capture_default_str();
   command
       .add_option("--max-total-body-bytes", server.max_total_body_bytes,
                   "Request bodies in memory at once, all together; more are answered with 503")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(byte_size(1))
       ->capture_default_str();
   command.add_option("--max-connections", server.max_connections, "Connections at once")
       ->check(CLI::Range(1, 1 << 20))
@@ -118,11 +121,11 @@ void add_serve_options(CLI::App& command, ServeOptions& options) {
   command
       .add_option("--sse-keep-alive", options.sse_keep_alive_seconds,
                   "Seconds between comment lines of a quiet stream, 0 for none")
-      ->check(CLI::Range(0.0, 3600.0));
+      ->check(number_in(0.0, 3600.0));
   command
       .add_option("--drain-timeout", options.drain_seconds,
                   "Seconds that running requests may take after SIGTERM")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->check(number_in(0.0, 3600.0))
       ->capture_default_str();
   command.add_flag("!--disable-log-requests", server.log_requests,
                    "Write no line for requests, but for those that fail in the server");
@@ -133,6 +136,7 @@ void add_serve_options(CLI::App& command, ServeOptions& options) {
 int run_serve(const ServeOptions& options) {
   const auto chat = read_chat_settings(options.chat);
   if (!chat) return report_failure(chat.error());
+  ::signal(SIGPIPE, SIG_IGN);  // whoever reads the log may leave
   StopSignal stop_signal;
   ServerOptions server_options = options.server;
   server_options.sse_keep_alive =
@@ -166,8 +170,8 @@ int run_serve(const ServeOptions& options) {
   }
   stop_signal.arm();
   (*engine)->start(server.output_sink());
-  fmt::print(stderr, "memory plan\n{}",
-             describe_memory_plan((*engine)->memory_plan(), options.engine));
+  const std::string plan = describe_memory_plan((*engine)->memory_plan(), options.engine);
+  std::fputs(("memory plan\n" + plan).c_str(), stderr);
   service.set_ready(make_context(options, *chat, *std::move(media), *loaded, **engine));
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - load_start).count();

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "app/flag_values.h"
 #include "app/loaded_model.h"
 #include "json/json.h"
 #include "model/golden_cases.h"
@@ -75,7 +76,7 @@ void add_verify_options(CLI::App& command, VerifyCommandOptions& options) {
       .add_option("--tolerance", options.tolerance,
                   "Largest absolute error of logits and hidden states (default: 1e-3 in float32, "
                   "4 in bfloat16)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_in(0.0, 1e30));
   command.add_option("--only", options.only, "Run only cases whose name matches this glob");
   command.add_option("--chunk", options.chunk, "Prefill this many tokens a step, 0 for all")
       ->check(CLI::Range(0, 1 << 20))

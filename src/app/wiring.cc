@@ -133,7 +133,9 @@ Result<std::unique_ptr<Backend>> make_backend(const BackendOptions& options) {
 }
 
 Result<MachineCeilings> measure_ceilings(const BackendOptions& options) {
-  if (resolve_backend(options.name) == "cuda") {
+  const std::string name = resolve_backend(options.name);
+  if (name != "cuda" && name != "cpu" && name != "reference") return unknown_backend(name);
+  if (name == "cuda") {
     const auto plugin = load_cuda_plugin();
     if (!plugin) return std::unexpected(plugin.error());
     const auto ceilings = (*plugin)->measure_ceilings(cuda_options(options));

@@ -1,11 +1,14 @@
 """The commands other than serve: output, exit codes, and one-line errors that say what to do."""
 
 import json
+import pathlib
 import subprocess
+import time
 
+import httpx
 import pytest
 
-from conftest import BINARY, MODEL, ROOT
+from conftest import BINARY, MODEL, ROOT, START_SECONDS
 
 GOLDENS = ROOT / "tests/data/goldens"
 COMMANDS = ["serve", "chat", "generate", "verify", "bench", "make-model", "doctor", "render", "parse",
@@ -14,7 +17,7 @@ COMMANDS = ["serve", "chat", "generate", "verify", "bench", "make-model", "docto
 
 def run(*arguments, stdin="", code=0):
     done = subprocess.run([BINARY, *map(str, arguments)], input=stdin, capture_output=True,
-                          text=True, timeout=300)
+                          text=True, errors="surrogateescape", timeout=300)
     assert done.returncode == code, done.stdout + done.stderr
     return done
 
@@ -31,9 +34,29 @@ def test_help_has_examples(command):
     assert "Examples:" in text and f"deltaserve {command}" in text
 
 
-def test_wrong_command_lines_exit_with_2():
-    for arguments in [[], ["nope"], ["generate"], ["generate", MODEL], ["bench", MODEL, "-p", "0"]]:
-        run(*arguments, code=2)
+@pytest.mark.parametrize("said, arguments", [
+    ("see `deltaserve --help`", []), ("no command \"nope\"", ["nope"]),
+    ("see `deltaserve generate --help`", ["generate"]), ("--prompt", ["generate", MODEL]),
+    ("--frobnicate", ["doctor", "--frobnicate"]), ("0 not in range", ["bench", MODEL, "-p", "0"]),
+    ("--random-weights", ["bench", MODEL, "--layers", "3"]),
+    ("nan is not a number from 0 to 2",
+     ["generate", MODEL, "--prompt", "x", "--temperature", "nan"]),
+    ("3 is not a number", ["chat", MODEL, "--temperature", "3"]),
+    ("-1 is not a whole number of at least 1",
+     ["generate", MODEL, "--prompt", "x", "--max-tokens", "-1"]),
+    ("9223372036854775808 is not a whole number",
+     ["chat", MODEL, "--max-tokens", "9223372036854775808"]),
+    ("nan is not a number", ["serve", MODEL, "--memory-utilization", "nan"]),
+    ("inf is not a number", ["serve", MODEL, "--swap-space", "inf"]),
+    ("-1 is not a size", ["serve", MODEL, "--max-body-bytes", "-1"]),
+    ("99999999999999999999 is not a size",
+     ["serve", MODEL, "--max-total-body-bytes", "99999999999999999999"]),
+    ("8GiX is not a size", ["serve", MODEL, "--kv-cache-memory", "8GiX"]),
+    ("nan is not a number", ["verify", MODEL, "cases", "--tolerance", "nan"]),
+    ("0 is not a size", ["make-model", "qwen3.5-0.8b", "--out", "x", "--max-shard-size", "0"]),
+])
+def test_wrong_command_lines_are_one_line_and_exit_with_2(said, arguments):
+    assert said in error_line(*arguments, code=2)
 
 
 def test_version():
@@ -53,6 +76,81 @@ def test_generate_refuses_what_it_cannot_do():
     assert "--prompt" in error_line("generate", MODEL, "--prompt", "")
     assert "cuda" in error_line("generate", MODEL, "--prompt", "x", "--backend", "cuda")
     assert "avx9" in error_line("generate", MODEL, "--prompt", "x", "--cpu-isa", "avx9")
+
+
+def test_paths_that_are_no_checkpoint_are_named(tmp_path):
+    file = tmp_path / "model.gguf"
+    file.write_bytes(b"GGUF")
+    assert "GGUF" in error_line("generate", file, "--prompt", "x")
+    assert "config.json" in error_line("doctor", tmp_path)
+    assert "this is a file" in error_line("doctor", GOLDENS / "README.md")
+    assert "Is a directory" in error_line("parse", MODEL, "--tools", tmp_path)
+    assert "unknown --backend" in error_line("bench", MODEL, "--backend", "nope")
+
+
+def test_a_tokenizer_larger_than_the_vocabulary_is_refused(tmp_path):
+    for file in pathlib.Path(MODEL).iterdir():
+        (tmp_path / file.name).symlink_to(file.resolve())
+    assert run("generate", tmp_path, "--prompt", "1", "--max-tokens", "1").stdout
+    config = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    config["added_tokens_decoder"]["4096"] = {"content": "<late>", "special": True}
+    (tmp_path / "tokenizer_config.json").unlink()
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    for command in (["generate", "--prompt", "1"], ["doctor"]):
+        line = error_line(command[0], tmp_path, *command[1:])
+        assert "ids go up to 4096" in line and "vocab_size of config.json is 4096" in line
+
+
+def test_output_that_is_lost_is_a_failure():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([BINARY, "generate", MODEL, "--prompt", "1", "--max-tokens", "2"],
+                              stdout=full, stderr=subprocess.PIPE, text=True, timeout=300)
+    assert done.returncode == 1
+    assert done.stderr == "error: standard output cannot be written: No space left on device\n"
+
+
+def test_errors_without_a_stderr_end_with_1():
+    done = subprocess.run(f"{BINARY} generate /nonexistent --prompt x 2>&-", shell=True, timeout=300)
+    assert done.returncode == 1
+
+
+def test_a_reader_that_leaves_ends_the_output():
+    command = f"{BINARY} generate {MODEL} --prompt 1 --max-tokens 200 --stream"
+    done = subprocess.run(["bash", "-c", f"{command} | head -c 1; exit ${{PIPESTATUS[0]}}"],
+                          capture_output=True, text=True, timeout=300)
+    assert len(done.stdout) == 1 and done.stderr == "" and done.returncode in (0, 141)
+
+
+def test_a_server_outlives_the_reader_of_its_log(tmp_path):
+    port_file = tmp_path / "port"
+    server = subprocess.Popen([BINARY, "serve", MODEL, "--port", "0", "--port-file", str(port_file),
+                               "--max-model-len", "1024"],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    server.stdout.close()
+    try:
+        end = time.monotonic() + START_SECONDS
+        while not (port_file.exists() and port_file.read_text().strip()):
+            assert server.poll() is None and time.monotonic() < end
+            time.sleep(0.05)
+        url = f"http://127.0.0.1:{port_file.read_text().strip()}/v1/completions"
+        for _ in range(2):
+            body = {"model": "tiny", "prompt": "1", "max_tokens": 1}
+            assert httpx.post(url, json=body, timeout=60).status_code == 200
+    finally:
+        server.terminate()
+        server.wait(timeout=60)
+
+
+def test_chat_reads_any_bytes():
+    answer = run("chat", MODEL, "--no-thinking", "--max-tokens", "4", "--temperature", "0",
+                 stdin="caf\udcc3 \udcff\udcf0\udc9f\r\n/quit\r\nnot read\n")
+    assert len(answer.stdout.strip().splitlines()) == 1 and answer.stderr == ""
+
+
+def test_chat_from_a_pipe_fails_if_a_line_is_not_answered():
+    done = run("chat", MODEL, "--no-thinking", "--max-tokens", "4", "--max-model-len", "256",
+               stdin="x y " * 2000 + "\nHello\n", code=1)
+    assert done.stderr.count("error: ") == 1 and done.stdout.strip()
 
 
 def test_chat_keeps_the_conversation():
