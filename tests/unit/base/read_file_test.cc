@@ -15,7 +15,9 @@ using ::testing::HasSubstr;
 class ReadFile : public ::testing::Test {
  protected:
   void SetUp() override {
-    directory_ = std::filesystem::path(::testing::TempDir()) / "read_file_test";
+    directory_ = std::filesystem::path(::testing::TempDir()) /
+                 std::string("read_file_test_")
+                     .append(::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::remove_all(directory_);
     std::filesystem::create_directories(directory_);
   }
