@@ -17,6 +17,9 @@ constexpr double kMostMargin = 2.0;
 constexpr size_t kFew = 32;
 constexpr double kFirstMargin = 1.25;
 
+// The next error may pass the worst of the recent ones: as long as contexts grow, each does a bit.
+constexpr double kBeyondWorst = 1.02;
+
 // Prompt tokens of a step while nothing is known of the machine, and how much more than the most so
 // far a step may have: predictions far beyond what was seen are not to be trusted.
 constexpr int64_t kFirstPromptTokens = 4 * kChunkSize;
@@ -43,7 +46,7 @@ void StepPace::record(const StepWork& work, double seconds) {
 
 double StepPace::margin() const {
   const double least = excesses_.size() < kFew ? kFirstMargin : 1.0;
-  return excesses_.empty() ? least : std::max(least, std::ranges::max(excesses_));
+  return excesses_.empty() ? least : std::max(least, kBeyondWorst * std::ranges::max(excesses_));
 }
 
 PromptAllowance StepPace::allowance(const StepWork& decodes) const {
