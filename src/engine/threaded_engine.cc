@@ -36,7 +36,9 @@ Result<RequestId> ThreadedEngine::submit(Request request) {
   }
   const std::lock_guard lock(mutex_);
   if (!accepting_) {
-    return fail(ErrorCode::kUnavailable, "the engine is stopping and takes no further requests");
+    return fail(ErrorCode::kUnavailable,
+                healthy_ ? "the engine is stopping and takes no further requests"
+                         : "the engine has failed: restart the server");
   }
   if (num_queued_ + request.sampling.n > options_.max_queue_len) {
     return fail(ErrorCode::kTooManyRequests,

@@ -135,7 +135,7 @@ TEST_F(ServerEngineTest, ALostDeviceEndsTheEngineAndHealthSaysSo) {
   EXPECT_EQ(request("GET", "/health").status, 503);
   const RawResponse later = chat(R"("max_tokens":5)");
   EXPECT_EQ(later.status, 503);
-  EXPECT_NE(later.body.find(R"("type":"server_error")"), std::string::npos) << later.body;
+  EXPECT_NE(later.body.find("the engine has failed"), std::string::npos) << later.body;
   EXPECT_NE(real_engine_->failure().find("illegal memory access"), std::string::npos);
 }
 
