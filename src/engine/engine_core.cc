@@ -1,8 +1,5 @@
-// Steps, and what becomes of their results.
+// Requests in, steps, and what becomes of their results.
 #include "engine/engine_core.h"
-
-#include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <random>
@@ -21,10 +18,6 @@ constexpr int32_t kMaskThreads = 1;
 uint64_t draw_seed() {
   std::random_device device;
   return (static_cast<uint64_t>(device()) << 32U) | device();
-}
-
-Error non_finite_error() {
-  return {ErrorCode::kInternal, "the model gave non-finite logits for this request", {}, {}};
 }
 
 Error outgrown_error() {
@@ -113,11 +106,6 @@ void EngineCore::abort_all() {
   for (const RequestId id : ids) abort(id);
 }
 
-void EngineCore::fail_all(const Error& error) {
-  for (const auto& [id, request] : requests_) fail_request(*request, error);
-  forget_ended();
-}
-
 void EngineCore::step() {
   ++totals_.num_steps;
   try {
@@ -175,21 +163,6 @@ void EngineCore::encode_pictures() {
     allowance.take(0, num_encoding_);
   }
   scheduler_.limit_prompts_beside_decodes(allowance);
-}
-
-// Ends the requests that wait for pictures whose encoding failed.
-void EngineCore::fail_pictures(const std::string& reason) {
-  spdlog::error("step {}: pictures could not be encoded: {}", totals_.num_steps, reason);
-  const Error error{
-      ErrorCode::kInternal, fmt::format("the pictures could not be encoded: {}", reason), {}, {}};
-  for (const auto& [id, request] : requests_) {
-    const bool is_hit = std::ranges::any_of(request->choices, [](const auto& sequence) {
-      return std::ranges::any_of(sequence->pictures().pins, [](const EncodedPin& pin) {
-        return pin != nullptr && pin->failed;
-      });
-    });
-    if (is_hit) fail_request(*request, error);
-  }
 }
 
 // Nobody makes a mask behind this, whether the step worked or not: what ends it may end sequences.
@@ -322,102 +295,6 @@ void EngineCore::report_token(Sequence& sequence, int32_t token) {
   if (!reason) return;
   if (sequence.sampler().is_stop_token(token)) output.stop_token = token;
   end_choice(sequence, *reason);
-}
-
-void EngineCore::fail_step(const std::string& reason) {
-  std::vector<Sequence*> involved;
-  if (planned_) {
-    for (const ScheduledSequence& scheduled : plan_.sequences) {
-      involved.push_back(scheduled.sequence);
-    }
-  } else {
-    // Planning itself broke: all that run were being planned, or else the first that waits.
-    involved.assign(scheduler_.running().begin(), scheduler_.running().end());
-    if (involved.empty() && scheduler_.first_waiting() != nullptr) {
-      involved.push_back(scheduler_.first_waiting());
-    }
-  }
-  spdlog::error("step {} failed and ends {} sequences: {}", totals_.num_steps, involved.size(),
-                reason);
-  plan_.snapshots.clear();
-  scheduler_.recount_pools();
-  const Error error{ErrorCode::kInternal, fmt::format("the step failed: {}", reason), {}, {}};
-  for (Sequence* sequence : involved) fail_request(sequence->owner(), error);
-}
-
-// What made the logits non-finite may lie in its states: nobody else is to begin with them.
-void EngineCore::fail_non_finite(RequestState& request) {
-  spdlog::error("step {}: {}", totals_.num_steps, non_finite_error().message);
-  for (const auto& sequence : request.choices) cache_.forget(*sequence);
-  fail_request(request, non_finite_error());
-}
-
-void EngineCore::fail_request(RequestState& request, const Error& error) {
-  for (const auto& sequence : request.choices) {
-    if (sequence->status() == SequenceStatus::kFinished) continue;
-    output_of(*sequence).error = error;
-    end_choice(*sequence, FinishReason::kError);
-  }
-}
-
-void EngineCore::end_choice(Sequence& sequence, FinishReason reason) {
-  if (reason != FinishReason::kError) cache_.remember(sequence);
-  scheduler_.remove(sequence);
-  sequence.finish();
-  count_finish(reason);
-  output_of(sequence).finish_reason = reason;
-  RequestState& request = sequence.owner();
-  if (--request.num_unfinished > 0) return;
-  output_of(request).finished = true;
-  ended_.push_back(request.id);
-}
-
-void EngineCore::count_finish(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::kStop:
-      ++totals_.requests_stop;
-      break;
-    case FinishReason::kLength:
-      ++totals_.requests_length;
-      break;
-    case FinishReason::kAbort:
-      ++totals_.requests_abort;
-      break;
-    case FinishReason::kError:
-      ++totals_.requests_error;
-      break;
-  }
-}
-
-void EngineCore::forget_ended() {
-  for (const RequestId id : ended_) requests_.erase(id);
-  ended_.clear();
-}
-
-RequestOutput& EngineCore::output_of(RequestState& request) {
-  if (request.output_round == output_round_) return outputs_[request.output_index];
-  request.output_round = output_round_;
-  request.output_index = outputs_.size();
-  RequestOutput& output = outputs_.emplace_back();
-  output.id = request.id;
-  output.num_prompt_tokens = static_cast<int64_t>(request.request.prompt_token_ids.size());
-  output.num_cached_tokens = request.num_cached_tokens.value_or(0);
-  output.times = request.times;
-  return output;
-}
-
-ChoiceOutput& EngineCore::output_of(Sequence& sequence) {
-  std::vector<ChoiceOutput>& choices = output_of(sequence.owner()).choices;
-  const auto found = std::ranges::find(choices, sequence.index(), &ChoiceOutput::index);
-  if (found != choices.end()) return *found;
-  ChoiceOutput& output = choices.emplace_back();
-  output.index = sequence.index();
-  return output;
-}
-
-std::vector<RequestOutput> EngineCore::take_outputs() {
-  ++output_round_;
-  return std::exchange(outputs_, {});
 }
 
 }  // namespace deltaserve
