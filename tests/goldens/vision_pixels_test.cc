@@ -2,11 +2,13 @@
 // them the same embeddings in whatever parts it reads them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <limits>
 #include <numeric>
 #include <random>
+#include <span>
 
 #include "backends/cpu/cpu_backend.h"
 #include "model/embedding_copies.h"
@@ -75,8 +77,8 @@ TEST(VisionPixels, HaveTheBitsOfNormalisedFloatsInAnyRows) {
         const auto count = static_cast<size_t>(end - begin) * row;
         std::vector<std::byte> part(count);
         write_pixel_rows(item, begin, end, 2, x_dtype, part);
-        EXPECT_EQ(std::memcmp(part.data(), whole.data() + static_cast<size_t>(begin) * row, count),
-                  0)
+        EXPECT_TRUE(std::ranges::equal(
+            part, std::span(whole).subspan(static_cast<size_t>(begin) * row, count)))
             << begin << " to " << end << " of " << frames;
       }
     }
