@@ -17,7 +17,10 @@ constexpr double kNewest = 0.2;
 constexpr double kHalfLife = 32.0;
 constexpr double kLeastWeight = 0.02;
 
+// Sweeps at most. They begin at the weights of the step before, so that few move them by more than
+// kSettled of themselves.
 constexpr int kSweeps = 100;
+constexpr double kSettled = 1e-6;
 
 // Of terms that the steps do not tell apart, a share that keeps either from taking all.
 constexpr double kRidge = 1e-6;
@@ -68,7 +71,9 @@ void StepCost::fit() {
       right[i] += term;
     }
   }
-  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+  bool settled = false;
+  for (int sweep = 0; sweep < kSweeps && !settled; ++sweep) {
+    settled = true;
     for (size_t i = 0; i < kTerms; ++i) {
       const double diagonal = normal[i][i] * (1.0 + kRidge);
       if (diagonal == 0.0) continue;
@@ -76,7 +81,9 @@ void StepCost::fit() {
       for (size_t j = 0; j < kTerms; ++j) {
         if (j != i) rest -= normal[i][j] * weights_[j];
       }
-      weights_[i] = std::max(0.0, rest / diagonal);
+      const double weight = std::max(0.0, rest / diagonal);
+      settled = settled && std::abs(weight - weights_[i]) <= kSettled * weight;
+      weights_[i] = weight;
     }
   }
 }
