@@ -73,6 +73,16 @@ __device__ __forceinline__ void wait_for_previous() {
 #endif
 }
 
+// The same behind loads that are to be under way meanwhile: ptxas (CUDA 13.0) moves a bare wait
+// before loads in the same run of instructions, but not across a branch. `never` is false always,
+// in a way that the compiler cannot know: a size below zero.
+__device__ __forceinline__ void wait_for_previous_behind_loads(bool never) {
+  if (never) {
+    __trap();
+  }
+  wait_for_previous();
+}
+
 // The next kernel may start once every block has called this or ended. For kernels that fill the
 // device, when nothing is left to load. A small kernel that calls it first of all gains nothing:
 // the next one's blocks then settle unevenly beside it.

@@ -55,7 +55,7 @@ __device__ __forceinline__ void multiply_rows(const bf16* const (&rows)[kRows], 
   Pieces now;
   Pieces next;
   load_pieces(rows, 0, now);
-  wait_for_previous();
+  wait_for_previous_behind_loads(K < 0);
   for (int k = 0; k < K; k += kStep) {
     if (k + kStep < K) {
       load_pieces(rows, k + kStep, next);

@@ -125,7 +125,7 @@ __device__ __forceinline__ void skinny_products(const bf16* const (&rows)[Form::
   if (left > 0) {
     load_w(now);
   }
-  wait_for_previous();
+  wait_for_previous_behind_loads(K < 0);
   if (Form::kAhead && left > 0) {
     load_x(now);
   }
