@@ -39,14 +39,16 @@ void time_layers(CudaContext& context) {
   const CudaMemory normed(kMostRows * kHidden * 2);
   const CudaMemory projected(kMostRows * kIn * 2);
   const CudaMemory inner(kMostRows * kInner * 2);
-  const auto run = [&](const Form& form, int64_t M) {
+  const auto run = [&](const Form& form, int64_t M, bool beside) {
     const auto add_norm = [&] {
-      launch_add_rms_norm(context, {.T = M,
-                                    .H = kHidden,
-                                    .residual = static_cast<float*>(residual.data()),
-                                    .delta = static_cast<const float*>(delta.data()),
-                                    .weight = static_cast<const float*>(norm.data()),
-                                    .out = normed.data()});
+      launch_add_rms_norm(context,
+                          {.T = M,
+                           .H = kHidden,
+                           .residual = static_cast<float*>(residual.data()),
+                           .delta = static_cast<const float*>(delta.data()),
+                           .weight = static_cast<const float*>(norm.data()),
+                           .out = normed.data()},
+                          beside);
     };
     const auto multiply = [&](const CudaLinear& weight, const CudaMemory& x, int64_t x_stride,
                               const CudaMemory& out, bool out_float) {
@@ -79,12 +81,15 @@ void time_layers(CudaContext& context) {
       if (!form.serves(context, M, kHidden, kHidden)) {
         continue;
       }
-      run(form, M);
-      print_time(std::string(form.name) + " 27B layer, products and norms, M " + std::to_string(M),
-                 graph_microseconds(
-                     context, [&] { run(form, M); }, 11) /
-                     kLayers,
-                 bytes / kCopyBytes * 1e6);
+      for (const bool beside : {false, true}) {
+        run(form, M, beside);
+        print_time(std::string(form.name) + " 27B layer, products and norms, M " +
+                       std::to_string(M) + (beside ? ", norms beside" : ""),
+                   graph_microseconds(
+                       context, [&] { run(form, M, beside); }, 11) /
+                       kLayers,
+                   bytes / kCopyBytes * 1e6);
+      }
     }
   }
 }

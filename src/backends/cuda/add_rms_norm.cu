@@ -25,10 +25,14 @@ __device__ __forceinline__ float row_scale(float sum, float* partial, const Norm
   return 1.0F / sqrtf(block_sum(sum, partial) / static_cast<float>(rows.H) + rows.eps);
 }
 
-// H is a multiple of kVector and at most Vectors * kVector * kThreads.
-template <typename X, int Vectors>
+// H is a multiple of kVector and at most Vectors * kVector * kThreads. With kBeside the next kernel
+// may start at once.
+template <typename X, int Vectors, bool kBeside>
 __global__ void __launch_bounds__(kThreads) norm_in_registers(NormRows rows, X* out) {
   __shared__ float partial[kWarp];
+  if constexpr (kBeside) {
+    let_next_start();
+  }
   const int64_t row = blockIdx.x * rows.H;
   float values[Vectors][kVector] = {};
   float added[Vectors][kVector] = {};
@@ -101,27 +105,46 @@ __global__ void __launch_bounds__(kThreads) norm_in_two_passes(NormRows rows, X*
 template <typename X>
 using NormKernel = void (*)(NormRows, X*);
 
-template <typename X>
+template <typename X, bool kBeside>
 NormKernel<X> choose_kernel(int64_t H) {
   constexpr int64_t kStep = int64_t{kThreads} * kVector;
   static constexpr NormKernel<X> kKernels[kMaxVectors] = {
-      norm_in_registers<X, 1>, norm_in_registers<X, 2>, norm_in_registers<X, 3>,
-      norm_in_registers<X, 4>};
+      norm_in_registers<X, 1, kBeside>, norm_in_registers<X, 2, kBeside>,
+      norm_in_registers<X, 3, kBeside>, norm_in_registers<X, 4, kBeside>};
   const int64_t vectors = ceil_div(H, kStep);
   return H % kVector == 0 && vectors <= kMaxVectors ? kKernels[vectors - 1] : norm_in_two_passes<X>;
 }
+
+// Beside a product that streams W through shared memory a kernel must not ask for another division
+// between it and the first-level cache: the multiprocessor changes that only when it is idle.
+template <typename X>
+void share_memory_with(NormKernel<X> kernel, bool streamed) {
+  check_cuda(cudaFuncSetAttribute(
+      kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+      streamed ? int{cudaSharedmemCarveoutMaxShared} : int{cudaSharedmemCarveoutDefault}));
+}
+
+// Up to so many rows what comes next does not stream W through shared memory.
+constexpr int64_t kMostUnstreamed = 8;
 
 }  // namespace
 }  // namespace cuda
 
 void launch_add_rms_norm(CudaContext& context, const AddRmsNormArgs& args) {
+  launch_add_rms_norm(context, args, false);
+}
+
+void launch_add_rms_norm(CudaContext& context, const AddRmsNormArgs& args, bool beside) {
   const cuda::NormRows rows = {.residual = args.residual,
                                .delta = args.delta,
                                .weight = args.weight,
                                .H = args.H,
                                .eps = args.eps};
   cuda::with_x(context.compute_dtype, [&]<typename X>(X*) {
-    cuda::launch_early(context, cuda::choose_kernel<X>(args.H),
+    const auto kernel =
+        beside ? cuda::choose_kernel<X, true>(args.H) : cuda::choose_kernel<X, false>(args.H);
+    cuda::share_memory_with<X>(kernel, beside && args.T > cuda::kMostUnstreamed);
+    cuda::launch_early(context, kernel,
                        {.grid = dim3(static_cast<unsigned>(args.T)), .block = dim3(cuda::kThreads)},
                        rows, static_cast<X*>(args.out));
   });

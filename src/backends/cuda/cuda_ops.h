@@ -22,6 +22,9 @@ void launch_moe_topk(CudaContext& context, const MoeTopkArgs& args);
 void launch_moe(CudaContext& context, const MoeArgs& args);
 bool launch_moe_block(CudaContext& context, const MoeBlockArgs& args);
 
+// add_rms_norm whose next kernel may start beside it at once, or only when it ends.
+void launch_add_rms_norm(CudaContext& context, const AddRmsNormArgs& args, bool beside);
+
 // Matrices of few rows (bfloat16, M <= kMaxSkinnyRows or twice that where N is small, K a multiple
 // of 64). `linear` and `gate_up_silu` call them where they say that they serve the shape.
 inline constexpr int64_t kMaxSkinnyRows = 16;
