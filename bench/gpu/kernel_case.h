@@ -77,6 +77,8 @@ void time_expert_blocks(CudaContext& context);
 void check_skinny(CudaContext& context);
 void time_skinny(CudaContext& context);
 void time_layers(CudaContext& context);
+void check_delta_decode(CudaContext& context);
+void time_delta_decode(CudaContext& context);
 void check_many_rows(CudaContext& context);
 void time_many_rows(CudaContext& context);
 void check_vision(CudaContext& context);

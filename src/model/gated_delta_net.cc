@@ -69,72 +69,88 @@ GatedDeltaNet::GatedDeltaNet(const ModelConfig& config, const std::string& prefi
   out_proj_ = loader.linear(prefix + "out_proj.weight", hidden_size_, int64_t{num_v_heads_} * dv_);
 }
 
-// What carries state: the rows of one phase through the convolution and the delta rule.
-void GatedDeltaNet::run_phase(const Step& step, const PhaseView& phase,
-                              const LinearState& state) const {
-  Backend& backend = step.backend;
+// The ops between the projections over the rows of one phase.
+DeltaDecodeArgs GatedDeltaNet::ops(const Step& step, const PhaseView& phase,
+                                   const LinearState& state) const {
   const int64_t values = int64_t{num_v_heads_} * dv_;
   const int64_t stride = row_stride(in_proj_->N);
   const int64_t channel_stride = row_stride(channels_);
+  const int64_t value_stride = row_stride(values);
   void* projected = step.at(step.workspace.projected.data(), phase.first_row * stride);
   void* convolved = step.at(step.workspace.convolved.data(), phase.first_row * channel_stride);
-  void* core = step.at(step.workspace.core.data(), phase.first_row * row_stride(values));
-  backend.causal_conv1d({.batch = &phase.view,
-                         .C = channels_,
-                         .x = projected,
-                         .x_stride = stride,
-                         .weight = conv_weight_.as<float>(),
-                         .conv_state = state.conv,
-                         .out = convolved,
-                         .out_stride = channel_stride});
-  backend.gated_delta_rule({.batch = &phase.view,
-                            .num_k_heads = num_k_heads_,
-                            .num_v_heads = num_v_heads_,
-                            .dk = dk_,
-                            .dv = dv_,
-                            .qkv = convolved,
-                            .qkv_stride = channel_stride,
-                            .b = step.at(projected, channels_ + values),
-                            .a = step.at(projected, channels_ + values + num_v_heads_),
-                            .ba_stride = stride,
-                            .A_log = A_log_.as<float>(),
-                            .dt_bias = dt_bias_.as<float>(),
-                            .state = state.recurrent,
-                            .out = core,
-                            .out_stride = row_stride(values)});
-  for (const StateCopy& copy : phase.snapshots) state.copy(backend, copy.from, copy.to);
+  void* core = step.at(step.workspace.core.data(), phase.first_row * value_stride);
+  return {.conv = {.batch = &phase.view,
+                   .C = channels_,
+                   .x = projected,
+                   .x_stride = stride,
+                   .weight = conv_weight_.as<float>(),
+                   .conv_state = state.conv,
+                   .out = convolved,
+                   .out_stride = channel_stride},
+          .rule = {.batch = &phase.view,
+                   .num_k_heads = num_k_heads_,
+                   .num_v_heads = num_v_heads_,
+                   .dk = dk_,
+                   .dv = dv_,
+                   .qkv = convolved,
+                   .qkv_stride = channel_stride,
+                   .b = step.at(projected, channels_ + values),
+                   .a = step.at(projected, channels_ + values + num_v_heads_),
+                   .ba_stride = stride,
+                   .A_log = A_log_.as<float>(),
+                   .dt_bias = dt_bias_.as<float>(),
+                   .state = state.recurrent,
+                   .out = core,
+                   .out_stride = value_stride},
+          // q, k and v have been used by then: their buffer takes the output.
+          .norm = {.T = phase.view.num_tokens,
+                   .num_heads = num_v_heads_,
+                   .head_dim = dv_,
+                   .x = core,
+                   .x_stride = value_stride,
+                   .z = step.at(projected, channels_),
+                   .z_stride = stride,
+                   .weight = norm_.as<float>(),
+                   .eps = eps_,
+                   .out = step.at(step.workspace.convolved.data(), phase.first_row * value_stride),
+                   .out_stride = value_stride}};
+}
+
+// Phase by phase what carries state; the norm of all rows when the last one is done.
+void GatedDeltaNet::run_phases(const Step& step, const LinearState& state) const {
+  Backend& backend = step.backend;
+  const auto copy_snapshots = [&](const PhaseView& phase) {
+    for (const StateCopy& copy : phase.snapshots) state.copy(backend, copy.from, copy.to);
+  };
+  DeltaDecodeArgs first = ops(step, step.phases.front(), state);
+  if (step.phases.size() == 1 && step.phases.front().view.is_decode() &&
+      backend.delta_decode(first)) {
+    copy_snapshots(step.phases.front());
+    return;
+  }
+  for (const PhaseView& phase : step.phases) {
+    const DeltaDecodeArgs args = ops(step, phase, state);
+    backend.causal_conv1d(args.conv);
+    backend.gated_delta_rule(args.rule);
+    copy_snapshots(phase);
+  }
+  first.norm.T = step.T;
+  backend.gated_rms_norm(first.norm);
 }
 
 void GatedDeltaNet::forward(const Step& step, const void* x, float* out,
                             const LinearState& state) const {
   Backend& backend = step.backend;
-  const int64_t values = int64_t{num_v_heads_} * dv_;
-  const int64_t stride = row_stride(in_proj_->N);
-  void* projected = step.workspace.projected.data();
-  void* convolved = step.workspace.convolved.data();
-
   backend.linear({.M = step.T,
                   .x = x,
                   .x_stride = hidden_size_,
                   .weight = in_proj_.get(),
-                  .out = projected,
-                  .out_stride = stride});
-  for (const PhaseView& phase : step.phases) run_phase(step, phase, state);
-  // q, k and v have been used: their buffer takes the gated norm's output.
-  backend.gated_rms_norm({.T = step.T,
-                          .num_heads = num_v_heads_,
-                          .head_dim = dv_,
-                          .x = step.workspace.core.data(),
-                          .x_stride = row_stride(values),
-                          .z = step.at(projected, channels_),
-                          .z_stride = stride,
-                          .weight = norm_.as<float>(),
-                          .eps = eps_,
-                          .out = convolved,
-                          .out_stride = row_stride(values)});
+                  .out = step.workspace.projected.data(),
+                  .out_stride = row_stride(in_proj_->N)});
+  run_phases(step, state);
   backend.linear({.M = step.T,
-                  .x = convolved,
-                  .x_stride = row_stride(values),
+                  .x = step.workspace.convolved.data(),
+                  .x_stride = row_stride(int64_t{num_v_heads_} * dv_),
                   .weight = out_proj_.get(),
                   .out = out,
                   .out_stride = hidden_size_,

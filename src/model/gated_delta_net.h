@@ -23,7 +23,8 @@ class GatedDeltaNet {
   void forward(const Step& step, const void* x, float* out, const LinearState& state) const;
 
  private:
-  void run_phase(const Step& step, const PhaseView& phase, const LinearState& state) const;
+  DeltaDecodeArgs ops(const Step& step, const PhaseView& phase, const LinearState& state) const;
+  void run_phases(const Step& step, const LinearState& state) const;
 
   int32_t num_k_heads_ = 0;  // Hk
   int32_t num_v_heads_ = 0;  // Hv

@@ -147,6 +147,14 @@ struct GatedRmsNormArgs {  // out = w * rms(x) * silu(z) per head; weight is pla
   int64_t out_stride = 0;
 };
 
+// Of a batch that is_decode(): causal_conv1d, gated_delta_rule of its output and gated_rms_norm of
+// that, with the same bits. conv.out and rule.out are scratch.
+struct DeltaDecodeArgs {
+  CausalConv1dArgs conv;
+  GatedDeltaRuleArgs rule;
+  GatedRmsNormArgs norm;
+};
+
 // softmax over E in float32, the K largest (ties: lower id first), renormalised to sum 1.
 struct MoeTopkArgs {
   int64_t T = 0;

@@ -94,6 +94,8 @@ class Backend {
   virtual void causal_conv1d(const CausalConv1dArgs& args) = 0;
   virtual void gated_delta_rule(const GatedDeltaRuleArgs& args) = 0;
   virtual void gated_rms_norm(const GatedRmsNormArgs& args) = 0;
+  // May fuse the three ops before. Returns whether it did; else nothing has happened.
+  virtual bool delta_decode(const DeltaDecodeArgs& /*args*/) { return false; }
   virtual void moe_topk(const MoeTopkArgs& args) = 0;
   virtual void moe(const MoeArgs& args) = 0;
   // May fuse a block's ops. Returns whether it did; else nothing has happened.

@@ -31,6 +31,9 @@ struct BatchView {
   // Sequences with recurrent == 0, so that a device whose arrays the host cannot read launches only
   // what they need; -1: not counted, every form is launched and finds its sequences itself.
   int32_t num_chunked = -1;
+
+  // One token a sequence, all token by token.
+  bool is_decode() const { return num_chunked == 0 && max_query_len == 1; }
 };
 
 }  // namespace deltaserve

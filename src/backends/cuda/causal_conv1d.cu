@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "backends/cuda/causal_conv1d.cuh"
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/launch.h"
@@ -17,7 +18,7 @@ namespace {
 using namespace cuda;
 
 constexpr int kThreads = 128;
-constexpr int kHistory = 3;  // inputs before the current one
+constexpr int kHistory = kConvHistory;
 // Rows of a tile: long enough to reread only 3 of 19 inputs, short enough for a few thousand rows
 // to fill the device. Decode has a row a tile.
 constexpr int kTileRows = 16;
@@ -132,10 +133,7 @@ struct Channels {
       read(row, x);
 #pragma unroll
       for (int j = 0; j < N; ++j) {
-        const float* w = weight[j];
-        // Fused by name, so that a row has the same bits wherever the loop is unrolled to.
-        out[j] = silu(
-            fmaf(w[3], x[j], fmaf(w[2], last[2][j], fmaf(w[1], last[1][j], w[0] * last[0][j]))));
+        out[j] = conv_output(weight[j], last[0][j], last[1][j], last[2][j], x[j]);
         last[0][j] = last[1][j];
         last[1][j] = last[2][j];
         last[2][j] = x[j];

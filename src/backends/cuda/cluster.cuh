@@ -7,22 +7,32 @@
 
 namespace deltaserve::cuda {
 
-// As `launch`, with `size` neighbouring blocks a cluster.
-template <typename... Params, typename... Args>
+// Whether the code being compiled is for a device that has clusters. A kernel that needs them is
+// empty for others, where the host must not choose it.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+inline constexpr bool kClusterCode = false;
+#else
+inline constexpr bool kClusterCode = true;
+#endif
+
+// As `launch`, or as `launch_early` if kEarly, with `size` neighbouring blocks a cluster.
+template <bool kEarly = false, typename... Params, typename... Args>
 void launch_cluster(const CudaContext& context, void (*kernel)(Params...), unsigned size,
                     const LaunchShape& shape, Args&&... args) {
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = size;
-  attribute.val.clusterDim.y = 1;
-  attribute.val.clusterDim.z = 1;
+  cudaLaunchAttribute attributes[2] = {};
+  attributes[0].id = cudaLaunchAttributeClusterDimension;
+  attributes[0].val.clusterDim.x = size;
+  attributes[0].val.clusterDim.y = 1;
+  attributes[0].val.clusterDim.z = 1;
+  attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[1].val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = shape.grid;
   config.blockDim = shape.block;
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = context.stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
+  config.attrs = attributes;
+  config.numAttrs = kEarly ? 2 : 1;
   check_cuda(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(std::forward<Args>(args))...));
 }
 
@@ -30,6 +40,14 @@ __device__ __forceinline__ int cluster_rank() {
   uint32_t rank;
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return static_cast<int>(rank);
+}
+
+// The two halves of cluster_sync.
+__device__ __forceinline__ void cluster_arrive() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void cluster_wait() {
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
 // Barrier of all threads of the cluster; shared memory written before is visible.
@@ -47,6 +65,18 @@ __device__ __forceinline__ void mbarrier_arrive_at(uint32_t barrier, int rank) {
       "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
       "}" ::"r"(barrier),
       "r"(rank)
+      : "memory");
+}
+
+// Stores at this place in the shared memory of block `rank`.
+__device__ __forceinline__ void store_at(uint32_t place, int rank, float value) {
+  asm volatile(
+      "{\n"
+      ".reg .b32 there;\n"
+      "mapa.shared::cluster.u32 there, %0, %1;\n"
+      "st.shared::cluster.f32 [there], %2;\n"
+      "}" ::"r"(place),
+      "r"(rank), "f"(value)
       : "memory");
 }
 

@@ -100,6 +100,9 @@ class CudaBackend final : public Backend {
   void gated_rms_norm(const GatedRmsNormArgs& args) override {
     launch_gated_rms_norm(context_, args);
   }
+  bool delta_decode(const DeltaDecodeArgs& args) override {
+    return launch_delta_decode(context_, args);
+  }
   void moe_topk(const MoeTopkArgs& args) override { launch_moe_topk(context_, args); }
   void moe(const MoeArgs& args) override { launch_moe(context_, args); }
   bool moe_block(const MoeBlockArgs& args) override { return launch_moe_block(context_, args); }

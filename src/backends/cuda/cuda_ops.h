@@ -18,9 +18,16 @@ void launch_attention(CudaContext& context, const AttentionArgs& args);
 void launch_causal_conv1d(CudaContext& context, const CausalConv1dArgs& args);
 void launch_gated_delta_rule(CudaContext& context, const GatedDeltaRuleArgs& args);
 void launch_gated_rms_norm(CudaContext& context, const GatedRmsNormArgs& args);
+bool launch_delta_decode(CudaContext& context, const DeltaDecodeArgs& args);
 void launch_moe_topk(CudaContext& context, const MoeTopkArgs& args);
 void launch_moe(CudaContext& context, const MoeArgs& args);
 bool launch_moe_block(CudaContext& context, const MoeBlockArgs& args);
+
+// delta_decode in a given form, for what delta_decode.cu says that it serves; two blocks need
+// clusters (sm_90).
+enum class DeltaDecodeForm { kOneBlockAHead, kTwoBlocksAHead };
+bool serves_delta_decode(const DeltaDecodeArgs& args);
+void launch_delta_decode(CudaContext& context, const DeltaDecodeArgs& args, DeltaDecodeForm form);
 
 // add_rms_norm whose next kernel may start beside it at once, or only when it ends.
 void launch_add_rms_norm(CudaContext& context, const AddRmsNormArgs& args, bool beside);

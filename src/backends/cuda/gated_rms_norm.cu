@@ -5,6 +5,7 @@
 
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/gated_rms_norm.cuh"
 #include "backends/cuda/launch.h"
 #include "base/check.h"
 
@@ -72,25 +73,15 @@ __global__ void __launch_bounds__(kWarps* kWarp) gated_rms_norm(const Norm<X> no
 #pragma unroll
   for (int i = 0; i < kHeads; ++i) {
     const int head = first + i * kWarps;
-    float squares = 0.0F;
-#pragma unroll
-    for (int j = 0; j < N; ++j) {
-      squares += x[i][j] * x[i][j];
-    }
-    const float mean = warp_sum(squares) / static_cast<float>(norm.head_dim);
-    const float scale = 1.0F / sqrtf(mean + norm.eps);
+    norm_head<N>(x[i], z[i], weight, norm.head_dim, norm.eps);
     if (head >= norm.num_heads) {
       return;
     }
 #pragma unroll
     for (int j = 0; j < N; j += 4) {
-      float y[4];
-#pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        y[k] = weight[j + k] * (x[i][j + k] * scale) * silu(z[i][j + k]);
-      }
       if (lane * 4 + j * kWarp < norm.head_dim) {
-        store<4>(out_row + head * norm.head_dim + lane * 4 + j * kWarp, y);
+        store<4>(out_row + head * norm.head_dim + lane * 4 + j * kWarp,
+                 {x[i][j], x[i][j + 1], x[i][j + 2], x[i][j + 3]});
       }
     }
   }

@@ -33,6 +33,7 @@ std::vector<KernelInfo> cuda_kernel_table(const CudaContext& context) {
       {"add_rms_norm", rows},
       {"qk_norm_rope", rows},
       {"gated_rms_norm", rows},
+      {"delta_decode", "heads of 128: one kernel; else the ops"},
       {"write_kv", rows},
       {"moe_topk", "float32 softmax"},
       {"moe_block",

@@ -1,0 +1,155 @@
+// What the fused decode kernel of a delta layer is made of beside the rule: its arguments, shared
+// memory, the blocks that share a head, and a lane's four channels of the convolution.
+#pragma once
+
+#include "backends/cuda/causal_conv1d.cuh"
+#include "backends/cuda/cluster.cuh"
+#include "backends/cuda/delta_rule_step.cuh"
+#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/hopper.cuh"
+
+namespace deltaserve::cuda {
+
+inline constexpr int kDecodeDim = 128;  // dk and dv
+inline constexpr int kDecodeRows = 16;  // value rows of a warp
+inline constexpr int kHeadWarps = kDecodeDim / kDecodeRows;
+// Warps with a part of their own beside the rows.
+inline constexpr int kQueryWarp = 0;
+inline constexpr int kKeyWarp = 1;
+inline constexpr int kValueWarp = 2;
+inline constexpr int kNormWarp = 3;
+inline constexpr int kConvWarps = 3;
+
+template <typename X>
+struct DeltaDecode {
+  const int32_t* context_lens;  // [B]
+  const int32_t* state_slots;   // [B]
+  int32_t num_k_heads;
+  int32_t num_v_heads;
+  const X* x;  // [B, C] q | k | v before the convolution
+  int64_t x_stride;
+  const float* conv_weight;  // [C, 4]
+  float* conv_state;         // [slots, 3, C]
+  const X* b;                // [B, Hv]
+  const X* a;                // [B, Hv]
+  int64_t ba_stride;
+  const float* A_log;    // [Hv]
+  const float* dt_bias;  // [Hv]
+  float* state;          // [slots][Hv][dv][dk]
+  const X* z;            // [B, Hv, dv]
+  int64_t z_stride;
+  const float* norm_weight;  // [dv]
+  float eps;
+  X* out;  // [B, Hv * dv]
+  int64_t out_stride;
+  int32_t* readers;  // [B, Hk] blocks that have read a key head's history; 0 before and after
+};
+
+template <typename X>
+struct DeltaDecodeShared {
+  alignas(16) X conv[kConvWarps][kDecodeDim];  // q, k, v after the convolution
+  float history[2][kConvHistory][kDecodeDim];  // of q and k after this step
+  float out[kDecodeDim];                       // of the rule, rounded to X
+};
+
+// Barriers and shared memory of the blocks that share a head.
+template <int Parts>
+struct HeadTeam {
+  static constexpr int kThreads = kHeadWarps * kWarp / Parts;
+
+  // Says that this block has begun: others may write into its shared memory after `wait_begun`.
+  static __device__ __forceinline__ void begin() {
+    if constexpr (Parts > 1) cluster_arrive();
+  }
+  static __device__ __forceinline__ void wait_begun() {
+    if constexpr (Parts > 1) cluster_wait();
+  }
+  // Says that this warp's rows are there; `wait_rows` returns to the warp that norms when all are.
+  static __device__ __forceinline__ void arrive_rows(bool norms) {
+    if constexpr (Parts > 1) {
+      cluster_arrive();
+    } else if (!norms) {
+      named_barrier_arrive<kThreads>(1);
+    }
+  }
+  static __device__ __forceinline__ void wait_rows(bool norms) {
+    if constexpr (Parts > 1) {
+      cluster_wait();
+    } else if (norms) {
+      named_barrier<kThreads>(1);
+    }
+  }
+  // Writes into the shared memory of the block that norms the head, the first.
+  static __device__ __forceinline__ void store_at_first(float* place, float value) {
+    if constexpr (Parts > 1) {
+      store_at(shared_address(place), 0, value);
+    } else {
+      *place = value;
+    }
+  }
+};
+
+// Four channels of a lane in the convolution.
+template <typename X>
+struct ConvLane {
+  float weight[4][4];
+  float last[kConvHistory][4];
+  float x[4];
+
+  __device__ __forceinline__ void load_weight(const DeltaDecode<X>& decode, int64_t c) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      load<4>(decode.conv_weight + (c + i) * 4, weight[i]);
+    }
+  }
+  __device__ __forceinline__ void load_inputs(const X* row, const float* history, int64_t C,
+                                              bool fresh) {
+    load<4>(row, x);
+#pragma unroll
+    for (int i = 0; i < kConvHistory; ++i) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        last[i][j] = 0.0F;
+      }
+      if (!fresh) {
+        load<4>(history + i * C, last[i]);
+      }
+    }
+  }
+  __device__ __forceinline__ void store_output(X* to) const {
+    float out[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      out[j] = conv_output(weight[j], last[0][j], last[1][j], last[2][j], x[j]);
+    }
+    store<4>(to, out);
+  }
+  // The inputs before the next token to shared memory, rows of kDecodeDim, or to the slot, rows of
+  // C.
+  __device__ __forceinline__ void keep_history(float* to) const {
+    store<4>(to, last[1]);
+    store<4>(to + kDecodeDim, last[2]);
+    store<4>(to + 2 * kDecodeDim, x);
+  }
+  __device__ __forceinline__ void store_history(float* to, int64_t C) const {
+    store_four(to, last[1]);
+    store_four(to + C, last[2]);
+    store_four(to + 2 * C, x);
+  }
+};
+
+// Counts this block among the readers of its key head's history, by one lane after a barrier of the
+// block; whether it is the last of them. No fence: what the others read went through their barrier
+// before they counted, so it is not on the way any more.
+__device__ __forceinline__ bool last_reader(int32_t* readers, int blocks) {
+  if (blocks == 1) {
+    return true;
+  }
+  const bool last = atomicAdd(readers, 1) == blocks - 1;
+  if (last) {
+    *readers = 0;
+  }
+  return last;
+}
+
+}  // namespace deltaserve::cuda

@@ -1,0 +1,166 @@
+// A token of the delta rule over the value rows that a warp holds: with S as loaded, m = S k and
+// y = S q are both reduced at once,
+//   d = beta (v - e^g m),   o = e^g y + d (k . q),   S <- e^g S + d k^T
+// A lane has four neighbouring columns of each row (eight above dk = 128). The 2 Rows sums cross
+// the lanes together: in each of five exchanges a lane gives half of its sums away and adds what it
+// gets to the rest. The order of a sum depends on dk only, and every product that is added to
+// something is fused by name, so that all kernels made of this give a token the same bits.
+#pragma once
+
+#include "backends/cuda/device_math.cuh"
+
+namespace deltaserve::cuda {
+
+inline constexpr float kL2Eps = 1e-6F;  // inside the root
+
+// Sums over the lanes of N values each: lane l ends with the sum of value l / (32 / N) in x[0].
+template <int N, int Offset = kWarp / 2>
+__device__ __forceinline__ void sum_across(float* x, int lane) {
+  if constexpr (N > 1) {
+    const bool upper = (lane & Offset) != 0;
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i) {
+      const float given = upper ? x[i] : x[i + N / 2];
+      const float kept = upper ? x[i + N / 2] : x[i];
+      x[i] = kept + __shfl_xor_sync(kAllLanes, given, Offset);
+    }
+    if constexpr (Offset > 1) {
+      sum_across<N / 2, Offset / 2>(x, lane);
+    }
+  } else {
+#pragma unroll
+    for (int offset = Offset; offset > 0; offset /= 2) {
+      x[0] += __shfl_xor_sync(kAllLanes, x[0], offset);
+    }
+  }
+}
+
+template <int N>
+__device__ __forceinline__ float dot(const float (&a)[N], const float (&b)[N]) {
+  float sum = 0.0F;
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    sum = fmaf(a[i], b[i], sum);
+  }
+  return sum;
+}
+
+// A lane's columns of a row of `dk`: 4 lane .. 4 lane + 3, and 128 further if there are eight.
+template <int N, typename T>
+__device__ __forceinline__ void load_columns(float (&to)[N], const T* row, int lane, int dk) {
+#pragma unroll
+  for (int i = 0; i < N; i += 4) {
+    float part[4] = {};
+    if (lane * 4 + i * kWarp < dk) {
+      load<4>(row + lane * 4 + i * kWarp, part);
+    }
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      to[i + j] = part[j];
+    }
+  }
+}
+
+// Four values to global memory as one store, where nvcc 13.0 makes four of an assignment.
+__device__ __forceinline__ void store_four(float* to, const float* from) {
+  asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(from[0]), "f"(from[1]),
+               "f"(from[2]), "f"(from[3])
+               : "memory");
+}
+
+// The counterpart of load_columns.
+template <int N>
+__device__ __forceinline__ void store_columns(float* row, const float (&from)[N], int lane,
+                                              int dk) {
+#pragma unroll
+  for (int i = 0; i < N; i += 4) {
+    if (lane * 4 + i * kWarp < dk) {
+      store_four(row + lane * 4 + i * kWarp, from + i);
+    }
+  }
+}
+
+// k and q of a token with their norms taken out, and k . q.
+template <int N>
+struct KeyQuery {
+  float k[N];
+  float q[N];
+  float product = 0.0F;
+};
+
+template <int N, typename X>
+__device__ __forceinline__ KeyQuery<N> load_key_query(const X* key, const X* query, int lane,
+                                                      int dk) {
+  KeyQuery<N> x;
+  load_columns<N>(x.k, key, lane, dk);
+  load_columns<N>(x.q, query, lane, dk);
+  const float k_norm = rsqrtf(warp_sum(dot(x.k, x.k)) + kL2Eps);
+  const float q_norm = rsqrtf(warp_sum(dot(x.q, x.q)) + kL2Eps) * rsqrtf(static_cast<float>(dk));
+  x.product = warp_sum(dot(x.k, x.q)) * k_norm * q_norm;
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    x.k[i] *= k_norm;
+    x.q[i] *= q_norm;
+  }
+  return x;
+}
+
+// What a head's token does to the state beside its key: S <- e^g S, and how much of k.
+struct TokenGates {
+  float decay;  // e^g
+  float beta;
+};
+
+// `rate` is -exp(A_log).
+__device__ __forceinline__ TokenGates token_gates(float a, float b, float rate, float bias) {
+  return {.decay = expf(rate * softplus(a + bias)), .beta = sigmoid(b)};
+}
+
+// Where the results of a warp's sums lie: a lane's is row `own`, of S k in the lower half of the
+// lanes, else of S q.
+template <int Rows>
+struct SumLanes {
+  static constexpr int kPerSum = kWarp / (2 * Rows);
+  static __device__ __forceinline__ int own(int lane) { return lane / kPerSum % Rows; }
+  // Whether this lane is the one that has row own(lane) of the output.
+  static __device__ __forceinline__ bool has_output(int lane) {
+    return lane >= kWarp / 2 && lane % kPerSum == 0;
+  }
+};
+
+// Applies a token to S. `v` is that of row own(lane). Returns the output of that row where
+// has_output(lane).
+template <int Rows, int N>
+__device__ __forceinline__ float apply_token(float (&S)[Rows][N], const KeyQuery<N>& x, float v,
+                                             const TokenGates& gates, int lane) {
+  constexpr int kPerSum = SumLanes<Rows>::kPerSum;
+  float sums[2 * Rows];
+#pragma unroll
+  for (int r = 0; r < Rows; ++r) {
+    sums[r] = dot(S[r], x.k);
+    sums[Rows + r] = dot(S[r], x.q);
+  }
+  sum_across<2 * Rows>(sums, lane);
+  const float delta = gates.beta * fmaf(-gates.decay, sums[0], v);  // right in the lower half
+  const float own_delta = __shfl_sync(kAllLanes, delta, SumLanes<Rows>::own(lane) * kPerSum);
+  const float output = fmaf(own_delta, x.product, gates.decay * sums[0]);
+#pragma unroll
+  for (int r = 0; r < Rows; ++r) {
+    const float d = __shfl_sync(kAllLanes, delta, r * kPerSum);
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      S[r][i] = fmaf(d, x.k[i], gates.decay * S[r][i]);
+    }
+  }
+  return output;
+}
+
+// Brings `bytes`, a multiple of 16, to the second level cache: what others still write there is in
+// it too.
+__device__ __forceinline__ void prefetch_to_l2(const void* from, int bytes) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
+#endif
+}
+
+}  // namespace deltaserve::cuda
