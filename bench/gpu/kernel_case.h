@@ -82,6 +82,8 @@ void time_delta_decode(CudaContext& context);
 void check_many_rows(CudaContext& context);
 void time_many_rows(CudaContext& context);
 void check_vision(CudaContext& context);
+void check_invariant(CudaContext& context);
+void time_invariant(CudaContext& context);
 void time_vision(CudaContext& context);
 
 }  // namespace deltaserve::bench

@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
       if (wanted("skinny")) bench::time_skinny(bf16);
       if (wanted("layers")) bench::time_layers(bf16);
       if (wanted("many_rows")) bench::time_many_rows(bf16);
+      if (wanted("invariant")) bench::time_invariant(bf16);
       if (wanted("attention")) bench::time_attention(bf16);
       if (wanted("delta")) bench::time_delta_decode(bf16);
       if (wanted("experts")) bench::time_experts(bf16);
@@ -36,6 +37,7 @@ int main(int argc, char** argv) {
     if (wanted("skinny")) bench::check_skinny(bf16);
     if (wanted("many_rows")) bench::check_many_rows(bf16);
     if (wanted("attention")) bench::check_attention(f32);
+    if (wanted("invariant")) bench::check_invariant(bf16);
     if (wanted("attention")) bench::check_attention(bf16);
     if (wanted("delta")) bench::check_delta_decode(bf16);
     if (wanted("experts")) bench::check_experts(f32);

@@ -75,6 +75,9 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       ->capture_default_str();
   command.add_option("--cpu-isa", options.cpu_isa,
                      "Force an instruction set: portable, avx2, avx512, avx512_bf16, amx");
+  command.add_flag("--batch-invariant", options.batch_invariant,
+                   "The same bits for a request whatever runs beside it, on CUDA too at some cost; "
+                   "on the CPU it is always so");
 }
 
 void add_engine_options(CLI::App& command, EngineOptions& options) {
@@ -120,6 +123,7 @@ Result<BackendOptions> backend_options(const ModelOptions& options) {
   backend.cpu_isa = options.cpu_isa;
   if (options.dtype == "float32") {
     backend.compute_dtype = DType::kF32;
+  backend.batch_invariant = options.batch_invariant;
   } else if (options.dtype == "auto" || options.dtype == "bfloat16") {
     backend.compute_dtype = DType::kBF16;
   } else {

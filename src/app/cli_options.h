@@ -17,9 +17,10 @@ struct ModelOptions {
   std::string backend = "auto";
   std::string cpu_isa;
   int32_t threads = 0;
+  bool batch_invariant = false;
 };
 
-// Adds MODEL, --dtype, --quantization, --backend, --threads and --cpu-isa.
+// Adds MODEL, --dtype, --quantization, --backend, --threads, --cpu-isa and --batch-invariant.
 void add_model_options(CLI::App& command, ModelOptions& options);
 
 // Adds --max-model-len, --max-num-seqs, --max-num-batched-tokens, --max-queue-len,

@@ -83,7 +83,7 @@ Result<const CudaPlugin*> load_cuda_plugin() {
 }
 
 CudaOptions cuda_options(const BackendOptions& options) {
-  return {.compute_dtype = options.compute_dtype};
+  return {.compute_dtype = options.compute_dtype, .batch_invariant = options.batch_invariant};
 }
 
 using Lines = std::vector<std::pair<std::string, std::string>>;

@@ -18,6 +18,8 @@ struct BackendOptions {
   DType compute_dtype = DType::kBF16;
   int32_t threads = 0;  // 0: all cores that the process may use
   std::string cpu_isa;  // "": the best of the machine
+  // A row's bits depend on its own sequence only. Other backends than cuda always hold to that.
+  bool batch_invariant = false;
 };
 
 // Errors: an unknown backend, one that is not part of this build or whose library, driver or device

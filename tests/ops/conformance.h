@@ -20,6 +20,7 @@ struct BackendCase {
   CpuIsa isa = CpuIsa::kPortable;  // CPU only
   int32_t threads = 2;             // CPU only
   int64_t max_tokens = 1024;       // of the largest step that is reserved
+  bool batch_invariant = false;    // CUDA only
 };
 
 // "avx512_bfloat16": the parameter's name in test output.

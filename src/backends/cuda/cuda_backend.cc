@@ -19,8 +19,8 @@ namespace {
 
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(DType compute_dtype, int32_t device)
-      : context_(compute_dtype, device),
+  explicit CudaBackend(const CudaOptions& options)
+      : context_(options.compute_dtype, options.device, options.batch_invariant),
         ring_(context_.stream),
         uploader_(context_, ring_),
         sampler_(context_, ring_),
@@ -168,7 +168,7 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const CudaOptions& options) {
     return std::unexpected(device.error());
   }
   try {
-    return std::make_unique<CudaBackend>(options.compute_dtype, options.device);
+    return std::make_unique<CudaBackend>(options);
   } catch (const std::bad_alloc&) {
     return fail(ErrorCode::kUnavailable, "no device memory is left for the CUDA backend");
   } catch (const std::runtime_error& error) {

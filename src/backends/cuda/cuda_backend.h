@@ -15,6 +15,7 @@ namespace deltaserve {
 struct CudaOptions {
   DType compute_dtype = DType::kBF16;  // kF32 or kBF16
   int32_t device = 0;                  // of those that CUDA_VISIBLE_DEVICES leaves
+  bool batch_invariant = false;        // a row's bits depend on its own sequence only
 };
 
 struct CudaCeilings {

@@ -90,9 +90,10 @@ CudaMemory::~CudaMemory() {
   cudaFree(data_);
 }
 
-CudaContext::CudaContext(DType dtype, int32_t ordinal)
+CudaContext::CudaContext(DType dtype, int32_t ordinal, bool invariant)
     : compute_dtype(dtype),
       device(describe_cuda_device(ordinal)),
+      batch_invariant(invariant),
       stream(create_main_stream()),
       matmul_(std::make_unique<LtMatmul>(dtype, stream)) {}
 

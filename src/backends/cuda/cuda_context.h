@@ -60,18 +60,22 @@ class LtMatmul;
 
 class CudaContext {
  public:
-  CudaContext(DType dtype, int32_t ordinal);
+  CudaContext(DType dtype, int32_t ordinal, bool invariant = false);
   CudaContext(const CudaContext&) = delete;
   CudaContext& operator=(const CudaContext&) = delete;
   ~CudaContext();
 
   const DType compute_dtype;  // X: kF32 or kBF16
   const CudaDevice device;
+  const bool batch_invariant;  // a row's bits must not depend on how many rows there are
   const cudaStream_t stream;
   SideStream side;  // for an op that has work to do beside its main kernel
 
   // The largest step there will be; zeros until `reserve`.
   StepLimits limits;
+
+  // From now on scratch and zeros must be enough: more is a broken invariant.
+  void end_scratch_growth() { scratch_planned_ = true; }
 
   // Scratch of at least `bytes`, 256-byte aligned, content undefined. An op asks for what its
   // largest step of `limits` takes on every path it has, so that only its first call grows the

@@ -3,6 +3,7 @@
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/fixed_product.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/row_product.h"
 #include "backends/cuda/sliced_product.h"
@@ -56,7 +57,9 @@ __global__ void __launch_bounds__(kThreads)
 void launch_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args) {
   const auto& weight = static_cast<const CudaGateUp&>(*args.weight);
   const int64_t N = cuda::ceil_div(weight.I, kGateUpGroup) * 2 * kGateUpGroup;
-  if (serves_row(context, args.M, weight.K)) {
+  if (context.batch_invariant) {
+    launch_invariant_gate_up_silu(context, args);
+  } else if (serves_row(context, args.M, weight.K)) {
     launch_row_gate_up_silu(context, args);
   } else if (serves_streamed(context, args.M, N, weight.K, args.x, args.x_stride)) {
     launch_streamed_gate_up_silu(context, args);

@@ -8,23 +8,71 @@
 #include "backends/cuda/vision_ops.h"
 
 namespace deltaserve {
+namespace {
+
+bool has_hopper_kernels(const CudaContext& context) {
+  return context.compute_dtype == DType::kBF16 && context.device.arch == 90;
+}
+
+// The product of any number of rows: `library`, unless a row's bits must not depend on it.
+std::string invariant_product(const CudaContext& context, const std::string& library) {
+  if (!context.batch_invariant) return library;
+  return has_hopper_kernels(context) ? "batch invariant: wgmma, K in one chain"
+                                     : "batch invariant: dot products";
+}
+
+std::string linear_kernels(const CudaContext& context, const std::string& library) {
+  const bool bf16 = context.compute_dtype == DType::kBF16;
+  if (has_hopper_kernels(context)) {
+    return context.batch_invariant
+               ? invariant_product(context, library)
+               : library + "; W streamed once: one row, mma up to 8, wgmma up to 32";
+  }
+  if (bf16 && context.batch_invariant) return "batch invariant: mma, 16 rows at a time";
+  return bf16 ? library + "; W streamed once: one row, mma up to 16"
+              : invariant_product(context, library);
+}
+
+std::string gate_up_kernels(const CudaContext& context, const std::string& library) {
+  if (!has_hopper_kernels(context)) {
+    return linear_kernels(context, library) + ", then silu * up in float32";
+  }
+  return context.batch_invariant
+             ? invariant_product(context, library) + ", silu * up on the sums"
+             : "few rows as linear; from 1,024 on wgmma, silu * up on the sums; else cuBLASLt "
+               "float32, then silu * up";
+}
+
+std::string moe_kernels(const CudaContext& context) {
+  const bool hopper = has_hopper_kernels(context);
+  if (context.batch_invariant) {
+    return hopper ? "batch invariant: grouped wgmma" : "batch invariant: dot products";
+  }
+  if (context.compute_dtype != DType::kBF16) return "dot products";
+  return std::string("up to 128 tokens: mma, active experts streamed once; else ") +
+         (hopper ? "grouped wgmma" : "dot products");
+}
+
+std::string moe_block_kernels(const CudaContext& context) {
+  if (context.compute_dtype != DType::kBF16) return "the ops";
+  if (context.batch_invariant) {
+    return has_hopper_kernels(context) ? "the ops, padded router" : "the ops";
+  }
+  return "up to 4 tokens three launches, up to 128 six; else the ops, padded router";
+}
+
+}  // namespace
 
 std::vector<KernelInfo> cuda_kernel_table(const CudaContext& context) {
   const bool bf16 = context.compute_dtype == DType::kBF16;
   const std::string rows = fmt::format("rows of {}, float32 inside", bf16 ? "bf16" : "f32");
-  const bool hopper = bf16 && context.device.arch == 90;
+  const bool hopper = has_hopper_kernels(context);
   const std::string matrix = bf16 ? "cuBLASLt bf16, float32 accumulation" : "cuBLASLt f32";
   return {
       {"embed", rows},
-      {"linear", matrix + (hopper ? "; W streamed once: one row, mma up to 8, wgmma up to 32"
-                           : bf16 ? "; W streamed once: one row, mma up to 16"
-                                  : "")},
-      {"gate_up_silu", hopper ? "few rows as linear; from 1,024 on wgmma, silu * up on the sums; "
-                                "else cuBLASLt float32, then silu * up"
-                              : matrix + ", then silu * up in float32"},
-      {"moe", hopper ? "up to 128 tokens: mma, active experts streamed once; else grouped wgmma"
-              : bf16 ? "up to 128 tokens: mma, active experts streamed once; else dot products"
-                     : "dot products"},
+      {"linear", linear_kernels(context, matrix)},
+      {"gate_up_silu", gate_up_kernels(context, matrix)},
+      {"moe", moe_kernels(context)},
       {"gated_delta_rule", delta_rule_kernels(context.device, context.compute_dtype)},
       {"attention", hopper
                         ? "heads of 256: wgmma for prompts, split KV for decode; else a warp a row"
@@ -36,10 +84,8 @@ std::vector<KernelInfo> cuda_kernel_table(const CudaContext& context) {
       {"delta_decode", "heads of 128: one kernel; else the ops"},
       {"write_kv", rows},
       {"moe_topk", "float32 softmax"},
-      {"moe_block",
-       bf16 ? "up to 4 tokens three launches, up to 128 six; else the ops, padded router"
-            : "the ops"},
-      {"linear_bias", matrix + ", then bias and activation in float32"},
+      {"moe_block", moe_block_kernels(context)},
+      {"linear_bias", invariant_product(context, matrix) + ", then bias and activation in float32"},
       {"add_layer_norm", rows},
       {"add_positions", "float32"},
       {"vision_rope", rows},

@@ -1,6 +1,7 @@
 // linear: the own kernels for few rows where they serve the shape, else cuBLASLt.
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/cuda_weights.h"
+#include "backends/cuda/fixed_product.h"
 #include "backends/cuda/lt_matmul.h"
 #include "backends/cuda/row_product.h"
 
@@ -8,6 +9,10 @@ namespace deltaserve {
 
 void launch_linear(CudaContext& context, const LinearArgs& args) {
   const auto& weight = static_cast<const CudaLinear&>(*args.weight);
+  if (context.batch_invariant) {
+    launch_invariant_linear(context, args);
+    return;
+  }
   if (serves_row(context, args.M, weight.K)) {
     launch_row_linear(context, args);
     return;

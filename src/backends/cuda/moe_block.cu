@@ -2,11 +2,12 @@
 // tokens allows. A handful takes three (moe_few.cu); a decode step the norm, the routing products
 // (moe_route.cu), the choice with its sort, two products of experts and the sum; a prompt the
 // separate ops, except that the router's product has a width that cuBLASLt is fast with and that
-// the sum goes to the residual at once.
+// the sum goes to the residual at once. So does every step where a row's bits must not depend on
+// how many there are.
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/cuda_weights.h"
+#include "backends/cuda/fixed_product.h"
 #include "backends/cuda/launch.h"
-#include "backends/cuda/lt_matmul.h"
 #include "backends/cuda/moe_kernels.h"
 
 namespace deltaserve {
@@ -28,15 +29,15 @@ void launch_shared_down(CudaContext& context, const MoeBlockArgs& args) {
 // room for them.
 void launch_router(CudaContext& context, const MoeBlockArgs& args) {
   const auto& router = static_cast<const CudaLinear&>(*args.router);
-  context.matmul().run({.M = args.T,
-                        .N = ceil_div(router.N, kRowMultiple) * kRowMultiple,
-                        .K = router.K,
-                        .x = args.x,
-                        .x_stride = args.H,
-                        .weight = router.values.data(),
-                        .out = args.logits,
-                        .out_stride = args.logits_stride,
-                        .out_float = true});
+  launch_matmul(context, {.M = args.T,
+                          .N = ceil_div(router.N, kRowMultiple) * kRowMultiple,
+                          .K = router.K,
+                          .x = args.x,
+                          .x_stride = args.H,
+                          .weight = router.values.data(),
+                          .out = args.logits,
+                          .out_stride = args.logits_stride,
+                          .out_float = true});
 }
 
 MoeArgs moe_args(const MoeBlockArgs& args) {
@@ -87,7 +88,7 @@ void launch_routing(CudaContext& context, const MoeBlockArgs& args) {
                                 .weight = args.norm_weight,
                                 .eps = args.eps,
                                 .out = args.x});
-  if (args.T <= kMoeRouteTokens) {
+  if (args.T <= kMoeRouteTokens && !context.batch_invariant) {
     launch_moe_route(context, args);
     return;
   }
@@ -127,18 +128,18 @@ bool launch_moe_block(CudaContext& context, const MoeBlockArgs& args) {
     return false;
   }
   const auto& experts = static_cast<const CudaExperts&>(*args.experts);
-  if (cuda::serves_moe_few(context, args)) {
+  if (cuda::serves_moe_few(context, args) && !context.batch_invariant) {
     cuda::launch_moe_few(context, args, cuda::moe_buffers(context, args.T, args.K, experts));
     return true;
   }
   cuda::launch_routing(context, args);
   const cuda::MoeBuffers buffers = cuda::moe_buffers(context, args.T, args.K, experts);
-  if (args.T <= cuda::kMoeDecodeTokens) {
-    cuda::launch_decode_block(context, args, buffers);
-  } else {
+  if (cuda::moe_takes_grouped(context, experts, args.T)) {
     launch_moe_topk(context, cuda::topk_args(args));
     launch_moe_sort(context, cuda::moe_args(args), cuda::sort_arrays(args, buffers));
     launch_moe_grouped(context, cuda::moe_args(args), buffers);
+  } else {
+    cuda::launch_decode_block(context, args, buffers);
   }
   cuda::launch_moe_combine(context, cuda::moe_args(args), buffers, true);
   return true;

@@ -108,7 +108,7 @@ void launch_moe_combine(CudaContext& context, const MoeArgs& args, const MoeBuff
     return LaunchShape{.grid = dim3(static_cast<unsigned>(args.T), blocks),
                        .block = dim3(kThreads)};
   };
-  if (args.T > kMoeDecodeTokens && moe_has_tensor_form(context, experts, args.T)) {
+  if (moe_takes_grouped(context, experts, args.T)) {
     launch(context, moe_combine_halves_kernel, shape(2 * kColumns), args, experts.H,
            static_cast<const __half*>(buffers.down_halves),
            static_cast<const uint8_t*>(buffers.down_exponents), add);

@@ -45,11 +45,13 @@ void launch_moe_sort(CudaContext& context, const MoeArgs& args, const MoeSort& s
 // The same with moe_topk before it.
 void launch_moe_topk_sort(CudaContext& context, const MoeTopkArgs& args, const MoeSort& sort);
 
-// The forms. bfloat16 with H and I multiples of 64: up to kMoeDecodeTokens tokens, or on Hopper any
-// number.
+// The forms. bfloat16 with H and I multiples of 64: up to kMoeDecodeTokens tokens, where a row's
+// bits may depend on their number, or on Hopper any number.
 inline constexpr int32_t kMoeGroupedArch = 90;
 inline constexpr int64_t kMoeDecodeTokens = 128;
 bool moe_has_tensor_form(const CudaContext& context, const CudaExperts& experts, int64_t T);
+// Which of the tensor core forms serves T tokens: the grouped one, or that of a decode step.
+bool moe_takes_grouped(const CudaContext& context, const CudaExperts& experts, int64_t T);
 MoeBuffers moe_buffers(CudaContext& context, int64_t T, int64_t K, const CudaExperts& experts);
 
 // What the shared expert's down product is made of, if a form is to make it: weight [H][columns]

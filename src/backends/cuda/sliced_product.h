@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "backends/cuda/cuda_context.h"
+#include "backends/cuda/fixed_product.h"
 #include "backends/cuda/lt_matmul.h"
 
 namespace deltaserve::cuda {
@@ -25,14 +26,18 @@ constexpr int64_t slice_columns(int64_t M, int64_t N) {
   return (even + kSliceColumns - 1) / kSliceColumns * kSliceColumns;
 }
 
+// Bytes of the scratch for slices of up to so many rows.
+constexpr int64_t slice_bytes(int64_t rows) {
+  return std::max(kSliceBytes, rows * kSliceColumns * int64_t{sizeof(float)});
+}
+
 // x [M, K] times weight [N, K]; then(first column, columns, slice [M, columns] float32) takes each
 // slice. `product` gives x, its stride, the weight, M, N and K.
 template <typename Then>
 void sliced_product(CudaContext& context, MatmulArgs product, Then then) {
-  const int64_t most_rows = std::max(context.limits.max_tokens, product.M);
   const int64_t columns = std::min(slice_columns(product.M, product.N), product.N);
-  const int64_t bytes = std::max(kSliceBytes, most_rows * kSliceColumns * int64_t{sizeof(float)});
-  auto* slice = context.scratch<float>(static_cast<size_t>(bytes));
+  const int64_t most_rows = std::max(context.limits.max_tokens, product.M);
+  auto* slice = context.scratch<float>(static_cast<size_t>(slice_bytes(most_rows)));
   const auto* weight = static_cast<const std::byte*>(product.weight);
   const int64_t N = product.N;
   product.out = slice;
@@ -41,7 +46,7 @@ void sliced_product(CudaContext& context, MatmulArgs product, Then then) {
     product.N = std::min(columns, N - first);
     product.out_stride = product.N;
     product.weight = weight + first * product.K * dtype_size(context.compute_dtype);
-    context.matmul().run(product);
+    launch_matmul(context, product);
     then(first, product.N, slice);
   }
 }

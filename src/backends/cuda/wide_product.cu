@@ -169,6 +169,28 @@ bool serves(const CudaContext& context, int64_t M, int64_t K, int64_t columns, c
 }  // namespace
 }  // namespace cuda
 
+bool serves_wide(const CudaContext& context, const MatmulArgs& args) {
+  return cuda::serves(context, args.M, args.K, args.N, args.x, args.x_stride, args.out,
+                      args.out_stride);
+}
+
+void launch_wide_product(const CudaContext& context, const MatmulArgs& args) {
+  const cuda::Product product{.weight = args.weight,
+                              .weight_rows = args.N,
+                              .K = args.K,
+                              .x = args.x,
+                              .x_stride = args.x_stride,
+                              .M = args.M,
+                              .out = args.out,
+                              .out_stride = args.out_stride,
+                              .columns = args.N};
+  if (args.out_float) {
+    cuda::launch_product<cuda::WideResult::kFloat>(context, product);
+  } else {
+    cuda::launch_product<cuda::WideResult::kBf16>(context, product);
+  }
+}
+
 bool serves_wide_linear(const CudaContext& context, const LinearArgs& args) {
   const auto& weight = static_cast<const CudaLinear&>(*args.weight);
   return cuda::serves(context, args.M, weight.K, weight.N, args.x, args.x_stride, args.out,
@@ -177,20 +199,15 @@ bool serves_wide_linear(const CudaContext& context, const LinearArgs& args) {
 
 void launch_wide_linear(CudaContext& context, const LinearArgs& args) {
   const auto& weight = static_cast<const CudaLinear&>(*args.weight);
-  const cuda::Product product{.weight = weight.values.data(),
-                              .weight_rows = weight.N,
-                              .K = weight.K,
-                              .x = args.x,
-                              .x_stride = args.x_stride,
-                              .M = args.M,
-                              .out = args.out,
-                              .out_stride = args.out_stride,
-                              .columns = weight.N};
-  if (args.out_float) {
-    cuda::launch_product<cuda::WideResult::kFloat>(context, product);
-  } else {
-    cuda::launch_product<cuda::WideResult::kBf16>(context, product);
-  }
+  launch_wide_product(context, {.M = args.M,
+                                .N = weight.N,
+                                .K = weight.K,
+                                .x = args.x,
+                                .x_stride = args.x_stride,
+                                .weight = weight.values.data(),
+                                .out = args.out,
+                                .out_stride = args.out_stride,
+                                .out_float = args.out_float});
 }
 
 bool serves_wide_gate_up(const CudaContext& context, const GateUpSiluArgs& args) {

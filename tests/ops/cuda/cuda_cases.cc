@@ -9,20 +9,25 @@ extern "C" const deltaserve::CudaPlugin* deltaserve_cuda_plugin();
 namespace deltaserve {
 
 std::string case_name(const BackendCase& backend_case) {
-  return std::string(dtype_name(backend_case.x_dtype));
+  return std::string(dtype_name(backend_case.x_dtype)) +
+         (backend_case.batch_invariant ? "_batch_invariant" : "");
 }
 
 std::vector<BackendCase> all_cases() {
-  return {{.x_dtype = DType::kF32}, {.x_dtype = DType::kBF16}};
+  return {{.x_dtype = DType::kF32},
+          {.x_dtype = DType::kBF16},
+          {.x_dtype = DType::kBF16, .batch_invariant = true}};
 }
 
-// Matrices and attention choose a kernel by the number of rows.
+// Without the flag matrices and experts choose a kernel by the number of rows.
 std::vector<BackendCase> bit_exact_cases() {
-  return {};
+  return {{.x_dtype = DType::kF32, .batch_invariant = true},
+          {.x_dtype = DType::kBF16, .batch_invariant = true}};
 }
 
 std::unique_ptr<Backend> make_case_backend(const BackendCase& backend_case) {
-  auto backend = deltaserve_cuda_plugin()->make({.compute_dtype = backend_case.x_dtype});
+  auto backend = deltaserve_cuda_plugin()->make(
+      {.compute_dtype = backend_case.x_dtype, .batch_invariant = backend_case.batch_invariant});
   if (!backend) {
     throw std::runtime_error(backend.error().message);
   }
@@ -31,8 +36,5 @@ std::unique_ptr<Backend> make_case_backend(const BackendCase& backend_case) {
   EXPECT_TRUE(reserved.has_value());
   return std::move(*backend);
 }
-
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AttentionBits);
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(VisionBits);
 
 }  // namespace deltaserve
