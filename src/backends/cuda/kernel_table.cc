@@ -53,6 +53,11 @@ std::string moe_kernels(const CudaContext& context) {
          (hopper ? "grouped wgmma" : "dot products");
 }
 
+std::string vision_attention_kernels(const CudaContext& context) {
+  if (context.compute_dtype != DType::kBF16) return "dot products, float32";
+  return has_hopper_kernels(context) ? "heads of up to 80: wgmma; else mma" : "mma";
+}
+
 std::string moe_block_kernels(const CudaContext& context) {
   if (context.compute_dtype != DType::kBF16) return "the ops";
   if (context.batch_invariant) {
@@ -89,7 +94,7 @@ std::vector<KernelInfo> cuda_kernel_table(const CudaContext& context) {
       {"add_layer_norm", rows},
       {"add_positions", "float32"},
       {"vision_rope", rows},
-      {"vision_attention", rows},
+      {"vision_attention", vision_attention_kernels(context)},
       {"sample", "float32, radix selection on the device"},
   };
 }

@@ -116,6 +116,10 @@ __global__ void __launch_bounds__(kWarps* kWarp) attend_segments(VisionAttention
 }  // namespace cuda
 
 void launch_vision_attention(CudaContext& context, const VisionAttentionArgs& args) {
+  if (serves_vision_wgmma(context, args)) {
+    launch_vision_wgmma(context, args);
+    return;
+  }
   if (context.compute_dtype == DType::kBF16 && serves_vision_tiles(args)) {
     launch_vision_tiles(context, args);
     return;

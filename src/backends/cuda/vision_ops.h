@@ -20,7 +20,7 @@ void launch_vision_attention(CudaContext& context, const VisionAttentionArgs& ar
 bool serves_vision_tiles(const VisionAttentionArgs& args);
 void launch_vision_tiles(const CudaContext& context, const VisionAttentionArgs& args);
 
-// The same on sm_90a by wgmma, heads of up to 80 (vision_attention_wgmma.cu).
+// The same on sm_90a by wgmma, heads of up to 80 (vision_attention_wgmma.cu); preferred.
 bool serves_vision_wgmma(const CudaContext& context, const VisionAttentionArgs& args);
 void launch_vision_wgmma(const CudaContext& context, const VisionAttentionArgs& args);
 
