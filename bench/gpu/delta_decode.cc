@@ -155,15 +155,17 @@ struct DecodeForm {
   std::function<void(CudaContext&, const DeltaDecodeArgs&)> run;
 };
 
+template <DeltaDecodeForm kForm>
+void run_fused(CudaContext& context, const DeltaDecodeArgs& args) {
+  launch_delta_decode(context, args, kForm);
+}
+
 const DecodeForm kDecodeForms[] = {
     {"three kernels", run_ops},
-    {"one block a head",
-     [](CudaContext& context, const DeltaDecodeArgs& args) {
-       launch_delta_decode(context, args, DeltaDecodeForm::kOneBlockAHead);
-     }},
-    {"two blocks a head", [](CudaContext& context, const DeltaDecodeArgs& args) {
-       launch_delta_decode(context, args, DeltaDecodeForm::kTwoBlocksAHead);
-     }}};
+    {"one block a head", run_fused<DeltaDecodeForm::kOneBlockAHead>},
+    {"two blocks a head", run_fused<DeltaDecodeForm::kTwoBlocksAHead>},
+    {"one block a head, early", run_fused<DeltaDecodeForm::kOneBlockEarly>},
+    {"two blocks a head, early", run_fused<DeltaDecodeForm::kTwoBlocksEarly>}};
 
 // Enough layers that their states do not stay in the cache.
 int layers_for(const DeltaShape& shape, int64_t B) {
@@ -241,8 +243,9 @@ void check_delta_decode(CudaContext& context) {
         for (int step = 0; step < 3; ++step) {
           run_ops(context, expected.args(0));
           kDecodeForms[i].run(context, fused.args(0));
+          // A step finds its states written.
+          check_cuda(cudaStreamSynchronize(context.stream));
         }
-        check_cuda(cudaStreamSynchronize(context.stream));
         report_same_bits(what + "output", fused.output(), expected.output());
         report_same_bits(what + "state", fused.state(0), expected.state(0));
         report_same_bits(what + "inputs kept", fused.history(0), expected.history(0));

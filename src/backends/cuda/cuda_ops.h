@@ -25,7 +25,12 @@ bool launch_moe_block(CudaContext& context, const MoeBlockArgs& args);
 
 // delta_decode in a given form, for what delta_decode.cu says that it serves; two blocks need
 // clusters (sm_90).
-enum class DeltaDecodeForm { kOneBlockAHead, kTwoBlocksAHead };
+enum class DeltaDecodeForm {
+  kOneBlockAHead,
+  kTwoBlocksAHead,
+  kOneBlockEarly,
+  kTwoBlocksEarly
+};
 bool serves_delta_decode(const DeltaDecodeArgs& args);
 void launch_delta_decode(CudaContext& context, const DeltaDecodeArgs& args, DeltaDecodeForm form);
 

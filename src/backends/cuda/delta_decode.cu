@@ -22,7 +22,7 @@ namespace cuda {
 namespace {
 
 // A block's part of a head.
-template <typename X, int Parts>
+template <typename X, int Parts, bool kEarly>
 __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
                                             DeltaDecodeShared<X>& shared) {
   using Team = HeadTeam<Parts>;
@@ -47,7 +47,7 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
                                            : 2 * decode.num_k_heads + head;
   const int64_t channel = int64_t{conv_head} * kDecodeDim + lane * 4;
   float* const history = decode.conv_state + slot * kConvHistory * C + channel;
-  if (!fresh) {
+  if (!kEarly && !fresh) {
     if (lane == 0) {
       prefetch_to_l2(state, kDecodeRows * kDecodeDim * static_cast<int>(sizeof(float)));
       if (warp < kConvWarps) {
@@ -70,21 +70,28 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
   }
   const float rate = -expf(decode.A_log[head]);
   const float bias = decode.dt_bias[head];
+  float S[kDecodeRows][4];
+  const auto load_state = [&] {
+    if (warp < kConvWarps) {
+      conv.load_history(history, C, fresh);
+    }
+#pragma unroll
+    for (int r = 0; r < kDecodeRows; ++r) {
+      load_columns<4>(S[r], state + r * kDecodeDim, lane, fresh ? 0 : kDecodeDim);
+    }
+  };
+  if (kEarly) load_state();
   wait_for_previous();
 
   if (warp < kConvWarps) {
-    conv.load_inputs(decode.x + s * decode.x_stride + channel, history, C, fresh);
+    load<4>(decode.x + s * decode.x_stride + channel, conv.x);
   }
   if (norms) {
     load<4>(decode.z + s * decode.z_stride + head * kDecodeDim + lane * 4, z);
   }
   const float gate_a = to_float(decode.a[s * decode.ba_stride + head]);
   const float gate_b = to_float(decode.b[s * decode.ba_stride + head]);
-  float S[kDecodeRows][4];
-#pragma unroll
-  for (int r = 0; r < kDecodeRows; ++r) {
-    load_columns<4>(S[r], state + r * kDecodeDim, lane, fresh ? 0 : kDecodeDim);
-  }
+  if (!kEarly) load_state();
   if (warp < kConvWarps) {
     conv.store_output(shared.conv[warp] + lane * 4);
     if (warp != kValueWarp) {
@@ -134,23 +141,23 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
 }
 
 // grid (B * Hv * Parts), Parts neighbours a cluster.
-template <typename X, int Parts>
-__global__ void __launch_bounds__(kHeadWarps* kWarp / Parts, 2)
+template <typename X, int Parts, bool kEarly>
+__global__ void __launch_bounds__(kHeadWarps* kWarp / Parts, 2 * Parts)
     delta_decode(const DeltaDecode<X> decode) {
   __shared__ DeltaDecodeShared<X> shared;
   if constexpr (Parts == 1 || kClusterCode) {
-    decode_head<X, Parts>(decode, shared);
+    decode_head<X, Parts, kEarly>(decode, shared);
   }
 }
 
-template <typename X, int Parts>
+template <typename X, int Parts, bool kEarly>
 void launch_for(const CudaContext& context, const DeltaDecode<X>& decode, int32_t num_seqs) {
   const LaunchShape shape = {.grid = static_cast<unsigned>(num_seqs * decode.num_v_heads * Parts),
                              .block = static_cast<unsigned>(HeadTeam<Parts>::kThreads)};
   if constexpr (Parts > 1) {
-    launch_cluster<true>(context, delta_decode<X, Parts>, Parts, shape, decode);
+    launch_cluster<true>(context, delta_decode<X, Parts, kEarly>, Parts, shape, decode);
   } else {
-    launch_early(context, delta_decode<X, Parts>, shape, decode);
+    launch_early(context, delta_decode<X, Parts, kEarly>, shape, decode);
   }
 }
 
@@ -192,10 +199,15 @@ void launch_delta_decode(CudaContext& context, const DeltaDecodeArgs& args, Delt
                                          .out = static_cast<X*>(args.norm.out),
                                          .out_stride = args.norm.out_stride,
                                          .readers = readers};
-    if (form == DeltaDecodeForm::kTwoBlocksAHead) {
-      cuda::launch_for<X, 2>(context, decode, batch.num_seqs);
-    } else {
-      cuda::launch_for<X, 1>(context, decode, batch.num_seqs);
+    switch (form) {
+      case DeltaDecodeForm::kOneBlockAHead:
+        return cuda::launch_for<X, 1, false>(context, decode, batch.num_seqs);
+      case DeltaDecodeForm::kTwoBlocksAHead:
+        return cuda::launch_for<X, 2, false>(context, decode, batch.num_seqs);
+      case DeltaDecodeForm::kOneBlockEarly:
+        return cuda::launch_for<X, 1, true>(context, decode, batch.num_seqs);
+      case DeltaDecodeForm::kTwoBlocksEarly:
+        return cuda::launch_for<X, 2, true>(context, decode, batch.num_seqs);
     }
   });
 }
@@ -207,7 +219,7 @@ bool launch_delta_decode(CudaContext& context, const DeltaDecodeArgs& args) {
   const int64_t heads = int64_t{args.rule.batch->num_seqs} * args.rule.num_v_heads;
   const bool idle = heads < context.device.num_sms && context.device.arch >= cuda::kEarlyLaunchArch;
   launch_delta_decode(context, args,
-                      idle ? DeltaDecodeForm::kTwoBlocksAHead : DeltaDecodeForm::kOneBlockAHead);
+                      idle ? DeltaDecodeForm::kTwoBlocksEarly : DeltaDecodeForm::kOneBlockEarly);
   return true;
 }
 

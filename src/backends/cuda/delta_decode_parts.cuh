@@ -102,9 +102,7 @@ struct ConvLane {
       load<4>(decode.conv_weight + (c + i) * 4, weight[i]);
     }
   }
-  __device__ __forceinline__ void load_inputs(const X* row, const float* history, int64_t C,
-                                              bool fresh) {
-    load<4>(row, x);
+  __device__ __forceinline__ void load_history(const float* history, int64_t C, bool fresh) {
 #pragma unroll
     for (int i = 0; i < kConvHistory; ++i) {
 #pragma unroll
