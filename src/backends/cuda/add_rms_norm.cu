@@ -115,23 +115,15 @@ NormKernel<X> choose_kernel(int64_t H) {
   return H % kVector == 0 && vectors <= kMaxVectors ? kKernels[vectors - 1] : norm_in_two_passes<X>;
 }
 
-// Beside a product that streams W through shared memory a kernel must not ask for another division
-// between it and the first-level cache: the multiprocessor changes that only when it is idle.
-template <typename X>
-void share_memory_with(NormKernel<X> kernel, bool streamed) {
-  check_cuda(cudaFuncSetAttribute(
-      kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-      streamed ? int{cudaSharedmemCarveoutMaxShared} : int{cudaSharedmemCarveoutDefault}));
-}
-
-// Up to so many rows what comes next does not stream W through shared memory.
-constexpr int64_t kMostUnstreamed = 8;
+// Up to so many rows the next product's blocks find room beside this kernel's and ask for W while
+// it runs; streamed products (streamed_product.cu) would settle unevenly.
+constexpr int64_t kMostBeside = 1;
 
 }  // namespace
 }  // namespace cuda
 
 void launch_add_rms_norm(CudaContext& context, const AddRmsNormArgs& args) {
-  launch_add_rms_norm(context, args, false);
+  launch_add_rms_norm(context, args, args.T <= cuda::kMostBeside);
 }
 
 void launch_add_rms_norm(CudaContext& context, const AddRmsNormArgs& args, bool beside) {
@@ -143,7 +135,6 @@ void launch_add_rms_norm(CudaContext& context, const AddRmsNormArgs& args, bool 
   cuda::with_x(context.compute_dtype, [&]<typename X>(X*) {
     const auto kernel =
         beside ? cuda::choose_kernel<X, true>(args.H) : cuda::choose_kernel<X, false>(args.H);
-    cuda::share_memory_with<X>(kernel, beside && args.T > cuda::kMostUnstreamed);
     cuda::launch_early(context, kernel,
                        {.grid = dim3(static_cast<unsigned>(args.T)), .block = dim3(cuda::kThreads)},
                        rows, static_cast<X*>(args.out));

@@ -83,9 +83,9 @@ __device__ __forceinline__ void wait_for_previous_behind_loads(bool never) {
   wait_for_previous();
 }
 
-// The next kernel may start once every block has called this or ended. For kernels that fill the
-// device, when nothing is left to load. A small kernel that calls it first of all gains nothing:
-// the next one's blocks then settle unevenly beside it.
+// The next kernel may start once every block has called this or ended. A small kernel before a
+// product of one row may call it first of all; before streamed products, of one block a
+// multiprocessor, it must not: their blocks then settle unevenly beside it.
 __device__ __forceinline__ void let_next_start() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

@@ -1,6 +1,7 @@
 // linear and gate_up_silu of one row of x in bfloat16: a warp sums two rows of W, 512 neighbouring
 // bytes of each at a time, with four such pieces of each row on the way. Bound by reading W once;
-// the first pieces are asked for before the kernel before this one has ended.
+// the first pieces are asked for before the kernel before this one has ended, and the next kernel
+// may do so as soon as all blocks of this one have begun.
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/device_math.cuh"
@@ -55,6 +56,7 @@ __device__ __forceinline__ void multiply_rows(const bf16* const (&rows)[kRows], 
   Pieces now;
   Pieces next;
   load_pieces(rows, 0, now);
+  let_next_start();
   wait_for_previous_behind_loads(K < 0);
   for (int k = 0; k < K; k += kStep) {
     if (k + kStep < K) {
@@ -77,7 +79,6 @@ __device__ __forceinline__ void multiply_rows(const bf16* const (&rows)[kRows], 
       }
     }
   }
-  let_next_start();
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
     sums[r] = warp_sum(sums[r]);
