@@ -58,24 +58,41 @@ ModelMemory Decoder::memory() const {
           .own_memory = backend_.has_own_memory()};
 }
 
-StepLimits Decoder::with_vision(StepLimits limits) const {
-  if (!vision_ || limits.max_frame_patches == 0) return limits;
-  limits.max_vision_rows = kVisionPartRows;
-  limits.vision = vision_->shape();
+StepLimits Decoder::with_shapes(StepLimits limits) const {
+  limits.model = {.num_heads = config_.num_attention_heads,
+                  .num_kv_heads = config_.num_key_value_heads,
+                  .head_dim = config_.head_dim,
+                  .num_k_heads = config_.linear_num_key_heads,
+                  .num_v_heads = config_.linear_num_value_heads,
+                  .dk = config_.linear_key_head_dim,
+                  .dv = config_.linear_value_head_dim,
+                  .hidden_size = config_.hidden_size,
+                  .inner_size = config_.intermediate_size,
+                  .vocab_size = config_.vocab_size};
+  if (config_.moe) {
+    limits.model.inner_size = config_.moe->shared_expert_intermediate_size;
+    limits.model.num_experts = config_.moe->num_experts;
+    limits.model.experts_per_token = config_.moe->num_experts_per_tok;
+    limits.model.expert_size = config_.moe->moe_intermediate_size;
+  }
+  if (vision_ && limits.max_frame_patches > 0) {
+    limits.max_vision_rows = kVisionPartRows;
+    limits.vision = vision_->shape();
+  }
   return limits;
 }
 
 int64_t Decoder::workspace_bytes(const StepLimits& limits) const {
   return Workspace::bytes(config_, backend_.compute_dtype(), limits) + BatchBuffers::bytes(limits) +
          (vision_ ? vision_->workspace_bytes(limits) : 0) +
-         backend_.vision_scratch_bytes(with_vision(limits));
+         backend_.scratch_bytes(with_shapes(limits));
 }
 
 Result<void> Decoder::allocate(const StepLimits& limits, int64_t num_blocks,
                                int64_t num_state_slots) {
   DS_CHECK(!workspace_, "allocate() is called once");
   DS_CHECK(limits.max_tokens > 0 && limits.max_seqs > 0 && limits.max_model_len > 0);
-  limits_ = with_vision(limits);
+  limits_ = with_shapes(limits);
   if (Result<void> reserved = backend_.reserve(limits_); !reserved) {
     return reserved;
   }

@@ -53,8 +53,8 @@ class Decoder final : public Model {
 
  private:
   void run_model(const Step& step, const Batch& batch, const HiddenCallback& on_hidden);
-  StepLimits with_vision(
-      StepLimits limits) const;  // and with what a backend must know of the tower
+  // And what a backend must know of the model to size its scratch.
+  StepLimits with_shapes(StepLimits limits) const;
   void inject_vision(const Batch& batch) const;
   // Returns what the residual still lacks, or null.
   const float* run_layers(const Step& step, const HiddenCallback& on_hidden);

@@ -77,8 +77,9 @@ class Backend {
 
   // Sizes the workspace; called once, before the first op. Errors: no memory for it.
   virtual Result<void> reserve(const StepLimits& limits) = 0;
-  // Bytes that reserve() takes for the vision ops at these limits, for the memory plan.
-  virtual int64_t vision_scratch_bytes(const StepLimits& /*limits*/) const { return 0; }
+  // Bytes that reserve() takes for the ops' scratch at these limits, for the memory plan: no op of a
+  // step within them takes more.
+  virtual int64_t scratch_bytes(const StepLimits& /*limits*/) const { return 0; }
 
   // Runs `launch`, which calls the ops of a step of this key. A device may record what it launches
   // and repeat the record for later steps of the key instead of calling it.

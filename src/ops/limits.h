@@ -13,6 +13,23 @@ struct VisionShape {
   int32_t head_dim = 0;  // 64 or 72 in the releases, a multiple of 4
 };
 
+// What decides how much scratch the ops of the text model take; zeros where it has no such layers.
+struct ModelShape {
+  int32_t num_heads = 0;  // of attention
+  int32_t num_kv_heads = 0;
+  int32_t head_dim = 0;
+  int32_t num_k_heads = 0;  // of the delta rule
+  int32_t num_v_heads = 0;
+  int32_t dk = 0;
+  int32_t dv = 0;
+  int64_t hidden_size = 0;
+  int64_t inner_size = 0;   // I of the dense or the shared MLP
+  int64_t num_experts = 0;  // E
+  int64_t experts_per_token = 0;
+  int64_t expert_size = 0;  // I of an expert
+  int64_t vocab_size = 0;
+};
+
 // The largest step the engine will ever run; a backend sizes its workspace from it once.
 struct StepLimits {
   int64_t max_tokens = 0;  // T
@@ -23,6 +40,7 @@ struct StepLimits {
   int64_t max_frame_patches = 0;  // of a picture, or of a frame of a video; 0: none are taken
   int64_t vision_pages = 0;       // of embeddings that the model keeps
   VisionShape vision = {};        // where there is a tower
+  ModelShape model = {};          // zeros: ops take their scratch when they first need it
 };
 
 // Shapes that decide the cache layouts.

@@ -67,13 +67,13 @@ TEST(CpuVisionScratch, IsReservedForTheLargestFrameAndAnySmallOnes) {
 TEST(CpuVisionScratch, IsPartOfWhatABackendSays) {
   const auto backend = make_cpu_backend({.compute_dtype = DType::kBF16, .threads = 1}).value();
   StepLimits limits;
-  EXPECT_EQ(backend->vision_scratch_bytes(limits), 0);
+  EXPECT_EQ(backend->scratch_bytes(limits), 0);
   limits.max_frame_patches = 65536;
   limits.max_vision_rows = kRows;
   limits.vision = {.num_heads = 16, .head_dim = 72};
   // Keys and values of one head of 72, padded to 80 or more.
-  EXPECT_GE(backend->vision_scratch_bytes(limits), int64_t{2} * 65536 * 72 * 2);
-  EXPECT_LE(backend->vision_scratch_bytes(limits), int64_t{2} * 65536 * 96 * 2);
+  EXPECT_GE(backend->scratch_bytes(limits), int64_t{2} * 65536 * 72 * 2);
+  EXPECT_LE(backend->scratch_bytes(limits), int64_t{2} * 65536 * 96 * 2);
   EXPECT_TRUE(backend->reserve(limits));
 }
 

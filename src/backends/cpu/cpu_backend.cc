@@ -84,13 +84,13 @@ class CpuBackend final : public Backend {
   Result<void> reserve(const StepLimits& limits) override {
     context_.limits = limits;
     try {
-      context_.require_shared_scratch(static_cast<size_t>(vision_scratch_bytes(limits)));
+      context_.require_shared_scratch(static_cast<size_t>(scratch_bytes(limits)));
     } catch (const std::bad_alloc&) {
       return fail(ErrorCode::kUnavailable, "not enough memory for the largest picture's attention");
     }
     return {};
   }
-  int64_t vision_scratch_bytes(const StepLimits& limits) const override {
+  int64_t scratch_bytes(const StepLimits& limits) const override {
     return cpu_vision_scratch_bytes(compute_dtype(), limits);
   }
 

@@ -5,6 +5,7 @@
 #include "backends/cuda/attention_kernels.h"
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/kv_layout.h"
+#include "backends/cuda/scratch_plan.h"
 
 namespace deltaserve {
 
@@ -15,12 +16,27 @@ const char* cuda_attention_refuses(const CacheShape& shape) {
   return nullptr;
 }
 
+namespace {
+
+bool has_tensor_form(const CudaContext& context, int32_t num_heads, int32_t num_kv_heads,
+                     int32_t head_dim) {
+  return context.device.arch == cuda::kTensorAttentionArch &&
+         context.compute_dtype == DType::kBF16 && head_dim == cuda::kTensorHeadDim &&
+         num_heads / num_kv_heads <= cuda::kMaxDecodeGroup;
+}
+
+}  // namespace
+
+int64_t attention_scratch_bytes(const CudaContext& context, const StepLimits& limits) {
+  const ModelShape& model = limits.model;
+  return model.num_kv_heads > 0 &&
+                 has_tensor_form(context, model.num_heads, model.num_kv_heads, model.head_dim)
+             ? cuda::attention_decode_scratch_bytes(limits)
+             : 0;
+}
+
 void launch_attention(CudaContext& context, const AttentionArgs& args) {
-  const bool tensor_cores = context.device.arch == cuda::kTensorAttentionArch &&
-                            context.compute_dtype == DType::kBF16 &&
-                            args.head_dim == cuda::kTensorHeadDim &&
-                            args.num_heads / args.num_kv_heads <= cuda::kMaxDecodeGroup;
-  if (!tensor_cores) {
+  if (!has_tensor_form(context, args.num_heads, args.num_kv_heads, args.head_dim)) {
     cuda::launch_attention_plain(context, args);
     return;
   }

@@ -354,11 +354,22 @@ __global__ void __launch_bounds__(kThreads) attention_decode_kernel(DecodeParams
   }
 }
 
+// Floats of the partial results of a step of `tokens`.
+int64_t partial_floats(int64_t tokens, int32_t num_kv_heads, int32_t tiles) {
+  const int64_t rows = std::min<int64_t>(kMaxSplitRows, tokens);
+  return rows * num_kv_heads * kMaxSplits * tiles * kPartialFloats;
+}
+
+// Of eight query heads each, that share a kv head.
+int32_t tiles_of(int32_t num_heads, int32_t num_kv_heads) {
+  return num_heads / num_kv_heads <= kColumns ? 1 : 2;
+}
+
 template <int kTiles>
 void launch_tiles(CudaContext& context, const AttentionArgs& args) {
-  const int64_t rows = std::min<int64_t>(
-      kMaxSplitRows, std::max<int64_t>(args.batch->num_tokens, context.limits.max_tokens));
-  const int64_t partials = rows * args.num_kv_heads * kMaxSplits * kTiles * int64_t{kPartialFloats};
+  const int64_t partials =
+      partial_floats(std::max<int64_t>(args.batch->num_tokens, context.limits.max_tokens),
+                     args.num_kv_heads, kTiles);
   const DecodeParams params{
       .args = args,
       .batch = *args.batch,
@@ -377,11 +388,18 @@ void launch_tiles(CudaContext& context, const AttentionArgs& args) {
 }  // namespace
 
 void launch_attention_decode(CudaContext& context, const AttentionArgs& args) {
-  if (args.num_heads / args.num_kv_heads <= kColumns) {
+  if (tiles_of(args.num_heads, args.num_kv_heads) == 1) {
     launch_tiles<1>(context, args);
   } else {
     launch_tiles<2>(context, args);
   }
+}
+
+int64_t attention_decode_scratch_bytes(const StepLimits& limits) {
+  const ModelShape& model = limits.model;
+  return partial_floats(limits.max_tokens, model.num_kv_heads,
+                        tiles_of(model.num_heads, model.num_kv_heads)) *
+         int64_t{sizeof(float)};
 }
 
 }  // namespace deltaserve::cuda

@@ -17,6 +17,7 @@ void launch_attention_plain(CudaContext& context, const AttentionArgs& args);
 inline constexpr int32_t kTensorAttentionArch = 90;
 inline constexpr int32_t kMaxDecodeGroup = 16;
 void launch_attention_decode(CudaContext& context, const AttentionArgs& args);
+int64_t attention_decode_scratch_bytes(const StepLimits& limits);
 void launch_attention_prefill(CudaContext& context, const AttentionArgs& args);
 
 }  // namespace deltaserve::cuda

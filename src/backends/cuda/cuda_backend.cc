@@ -10,6 +10,7 @@
 #include "backends/cuda/make_backend.h"
 #include "backends/cuda/memory_ops.h"
 #include "backends/cuda/sample.h"
+#include "backends/cuda/scratch_plan.h"
 #include "backends/cuda/step_graphs.h"
 #include "backends/cuda/vision_ops.h"
 #include "backends/cuda/weight_upload.h"
@@ -75,9 +76,9 @@ class CudaBackend final : public Backend {
   int64_t recurrent_state_bytes(const CacheShape& shape) const override {
     return int64_t{shape.num_v_heads} * shape.dk * shape.dv * dtype_size(DType::kF32);
   }
-  Result<void> reserve(const StepLimits& limits) override {
-    context_.limits = limits;
-    return {};
+  Result<void> reserve(const StepLimits& limits) override;
+  int64_t scratch_bytes(const StepLimits& limits) const override {
+    return scratch_plan_bytes(plan_scratch(context_, limits));
   }
 
   void run_step(const StepKey& key, const std::function<void()>& launch) override {
@@ -156,6 +157,22 @@ size_t CudaBackend::free_memory() const {
   check_cuda(cudaMemGetInfo(&free_bytes, &total_bytes));
   return free_bytes;
 }
+Result<void> CudaBackend::reserve(const StepLimits& limits) {
+  const ScratchPlan plan = plan_scratch(context_, limits);
+  context_.limits = limits;
+  try {
+    context_.scratch(plan.bytes);
+    context_.zeros(plan.zeros);
+    if (plan.bytes > 0) context_.end_scratch_growth();
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::kUnavailable,
+                fmt::format("{} has no {} bytes of memory left for the kernels' scratch: lower "
+                            "max_num_batched_tokens",
+                            context_.device.name, scratch_plan_bytes(plan)));
+  }
+  return {};
+}
+
 
 }  // namespace
 

@@ -101,6 +101,10 @@ CudaContext::~CudaContext() {
   cudaStreamDestroy(stream);
 }
 
+size_t CudaContext::scratch_size(size_t bytes) {
+  return (bytes + kScratchStep - 1) / kScratchStep * kScratchStep;
+}
+
 void* CudaContext::grow(CudaMemory& memory, size_t bytes, bool zeroed) {
   if (bytes <= memory.bytes()) {
     return memory.data();
@@ -108,10 +112,11 @@ void* CudaContext::grow(CudaMemory& memory, size_t bytes, bool zeroed) {
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   check_cuda(cudaStreamIsCapturing(stream, &capture));
   DS_CHECK(capture == cudaStreamCaptureStatusNone, "scratch must not grow while a graph is made");
+  DS_CHECK(!scratch_planned_, "an op asks for more scratch than the memory plan has");
   check_cuda(cudaStreamSynchronize(stream));
   ++scratch_generation_;
   memory = CudaMemory();  // first give back what there is
-  memory = CudaMemory((bytes + kScratchStep - 1) / kScratchStep * kScratchStep);
+  memory = CudaMemory(scratch_size(bytes));
   if (zeroed) {
     check_cuda(cudaMemsetAsync(memory.data(), 0, memory.bytes(), stream));
   }

@@ -86,6 +86,9 @@ class CudaContext {
     return static_cast<T*>(grow(scratch_, bytes, false));
   }
 
+  // Device memory that so many bytes of scratch or zeros take.
+  static size_t scratch_size(size_t bytes);
+
   // Changes whenever scratch or zeros move: what has their addresses is then out of date.
   int64_t scratch_generation() const { return scratch_generation_; }
 
@@ -103,6 +106,7 @@ class CudaContext {
   CudaMemory scratch_;
   CudaMemory zeros_;
   int64_t scratch_generation_ = 0;
+  bool scratch_planned_ = false;
 };
 
 }  // namespace deltaserve

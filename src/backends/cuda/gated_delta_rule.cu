@@ -8,6 +8,7 @@
 #include "backends/cuda/delta_rule_layout.h"
 #include "backends/cuda/delta_rule_tokens.cuh"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/scratch_plan.h"
 #include "base/check.h"
 
 namespace deltaserve {
@@ -22,9 +23,11 @@ bool has_chunk_kernels(const CudaDevice& device, DType compute_dtype) {
   return device.arch == kChunkedArch && compute_dtype == DType::kBF16;
 }
 
-bool serves_chunks(const CudaContext& context, const GatedDeltaRuleArgs& args) {
-  return has_chunk_kernels(context.device, context.compute_dtype) && args.dk == kDeltaDim &&
-         args.dv == kDeltaDim && args.num_v_heads <= kMostHeadsPerKey * args.num_k_heads;
+// Of a call's arguments or of ModelShape.
+template <typename Shape>
+bool serves_chunks(const CudaContext& context, const Shape& shape) {
+  return has_chunk_kernels(context.device, context.compute_dtype) && shape.dk == kDeltaDim &&
+         shape.dv == kDeltaDim && shape.num_v_heads <= kMostHeadsPerKey * shape.num_k_heads;
 }
 
 // q, k and v as a tensor that the copy engine reads in boxes of 64 rows x 64 columns.
@@ -124,6 +127,13 @@ void launch_chunks(CudaContext& context, const GatedDeltaRuleArgs& args) {
 }
 
 }  // namespace
+
+int64_t delta_rule_scratch_bytes(const CudaContext& context, const StepLimits& limits) {
+  return serves_chunks(context, limits.model)
+             ? chunk_places(limits.max_tokens, limits.max_seqs) * limits.model.num_v_heads *
+                   (kSolvedBytes + kFactorBytes)
+             : 0;
+}
 
 std::string delta_rule_kernels(const CudaDevice& device, DType compute_dtype) {
   const std::string by_token = "by token, float32 state in registers";

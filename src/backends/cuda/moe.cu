@@ -9,6 +9,7 @@
 #include "backends/cuda/launch.h"
 #include "backends/cuda/moe_grouped_store.cuh"
 #include "backends/cuda/moe_kernels.h"
+#include "backends/cuda/scratch_plan.h"
 
 namespace deltaserve {
 namespace cuda {
@@ -23,7 +24,6 @@ int64_t align(int64_t bytes) {
   return ceil_div<int64_t>(bytes, 256) * 256;
 }
 
-}  // namespace
 // Bytes of the buffers of a step of T tokens with K experts each.
 struct MoeSizes {
   int64_t act = 0;
@@ -46,6 +46,7 @@ MoeSizes moe_sizes(const CudaContext& context, int64_t T, int64_t K, int64_t E, 
           .sort = moe_sort_size(T, K, E) * int64_t{sizeof(int32_t)}};
 }
 
+}  // namespace
 
 bool moe_has_tensor_form(const CudaContext& context, const CudaExperts& experts, int64_t T) {
   const bool decode = T <= kMoeDecodeTokens && !context.batch_invariant;
@@ -75,6 +76,16 @@ MoeBuffers moe_buffers(CudaContext& context, int64_t T, int64_t K, const CudaExp
 
 }  // namespace cuda
 
+int64_t moe_scratch_bytes(const CudaContext& context, const StepLimits& limits) {
+  const ModelShape& model = limits.model;
+  if (model.num_experts == 0) {
+    return 0;
+  }
+  return cuda::moe_sizes(context, limits.max_tokens, model.experts_per_token, model.num_experts,
+                         model.hidden_size, model.expert_size)
+      .all();
+}
+
 void launch_moe(CudaContext& context, const MoeArgs& args) {
   const auto& experts = static_cast<const CudaExperts&>(*args.experts);
   const cuda::MoeBuffers buffers = cuda::moe_buffers(context, args.T, args.K, experts);
@@ -85,11 +96,11 @@ void launch_moe(CudaContext& context, const MoeArgs& args) {
                           cuda::moe_sort_arrays(buffers.sort, args.T, args.K, experts.E));
     if (cuda::moe_takes_grouped(context, experts, args.T)) {
       cuda::launch_moe_grouped(context, args, buffers);
+    } else {
+      cuda::launch_moe_decode(context, args, buffers, {});
     }
   }
   cuda::launch_moe_combine(context, args, buffers, false);
 }
 
 }  // namespace deltaserve
-    } else {
-      cuda::launch_moe_decode(context, args, buffers, {});

@@ -10,8 +10,7 @@
 namespace deltaserve {
 namespace {
 
-// Rows a launch: bounds the scratch for adjusted logits to 64 MB of a vocabulary of 248,320.
-constexpr int64_t kGroupRows = 64;
+constexpr int64_t kGroupRows = kSampleGroupRows;
 constexpr size_t kPartAlignment = 16;
 
 size_t padded(size_t bytes) {

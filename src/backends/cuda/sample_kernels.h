@@ -36,6 +36,12 @@ struct CudaSampledRow {
   float logprob = 0.0F;
 };
 
+// Rows a launch: bounds the scratch for adjusted logits to 64 MB of a vocabulary of 248,320.
+inline constexpr int64_t kSampleGroupRows = 64;
+constexpr int64_t adjusted_logits_bytes(int64_t V) {
+  return kSampleGroupRows * V * int64_t{sizeof(float)};
+}
+
 // Writes the adjusted logits of those of `rows` [B] that have a place for them.
 void launch_adjust_logits(const CudaContext& context, const CudaSamplingRow* rows, int64_t B,
                           int64_t V);

@@ -12,6 +12,7 @@
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/scratch_plan.h"
 #include "backends/cuda/streamed_product.cuh"
 #include "backends/cuda/tensor_map.h"
 
@@ -109,7 +110,6 @@ struct Product {
 template <bool kGateUp, int kTokens, typename Out>
 void launch_tokens(CudaContext& context, const Product& product) {
   const int blocks = context.device.num_sms;
-  constexpr size_t kPartialBytes = size_t{kStreamRows} * kMostStreamTokens * sizeof(float);
   const StreamParams params{
       .out = product.out,
       .out_stride = product.out_stride,
@@ -117,7 +117,7 @@ void launch_tokens(CudaContext& context, const Product& product) {
       .M = static_cast<int32_t>(product.M),
       .tiles = static_cast<int32_t>(ceil_div<int64_t>(product.weight_rows, kStreamRows)),
       .k_blocks = static_cast<int32_t>(product.K / kStreamK),
-      .partials = context.scratch<float>(static_cast<size_t>(blocks) * kPartialBytes),
+      .partials = context.scratch<float>(static_cast<size_t>(streamed_scratch_bytes(context))),
       .flags = context.zeros(static_cast<size_t>(blocks))};
   const CUtensorMap weight =
       make_tensor_map(product.weight, product.weight_rows, product.K, product.K, kStreamRows);
@@ -159,6 +159,11 @@ bool serves_streamed(const CudaContext& context, int64_t M, int64_t N, int64_t K
   return context.device.arch == cuda::kStreamedArch && context.compute_dtype == DType::kBF16 &&
          M > cuda::kMostSkinny && M <= kMaxStreamedRows && N >= cuda::kFewestRows &&
          K % cuda::kStreamK == 0 && x_stride % 8 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0;
+}
+
+int64_t streamed_scratch_bytes(const CudaContext& context) {
+  return int64_t{context.device.num_sms} * cuda::kStreamRows * cuda::kMostStreamTokens *
+         int64_t{sizeof(float)};
 }
 
 void launch_streamed_linear(CudaContext& context, const LinearArgs& args) {
