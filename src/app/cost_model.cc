@@ -70,8 +70,11 @@ StepCost step_cost(const ModelConfig& config, const CostShape& shape) {
   const double tokens = seqs * static_cast<double>(shape.tokens_per_seq);
   const double linear_layers = config.num_linear_layers();
   const double full_layers = config.num_full_layers();
-  const double layers = config.num_hidden_layers;
+  // The last layer's feed-forward network takes the rows whose logits are wanted only.
+  const double last_rows = static_cast<double>(shape.logits_rows);
+  const double layers = config.num_hidden_layers - 1.0;
   const FfnWeights ffn = ffn_weights(config, tokens);
+  const FfnWeights last_ffn = ffn_weights(config, last_rows);
   const double mixers = mixer_weights(config);
   const double head = head_weights(config);
 
@@ -83,12 +86,11 @@ StepCost step_cost(const ModelConfig& config, const CostShape& shape) {
                               (static_cast<double>(shape.tokens_per_seq) + 1.0) / 2.0;
 
   StepCost cost;
-  cost.bytes = shape.bytes_per_weight * (mixers + layers * ffn.read + head) +
+  cost.bytes = shape.bytes_per_weight * (mixers + layers * ffn.read + last_ffn.read + head) +
                seqs * linear_layers * state * 2.0 * 4.0 +
                seqs * full_layers * context * 2.0 * kv_width * shape.bytes_per_kv_element;
   cost.flops = 2.0 * tokens * (mixers + layers * ffn.active) +
-               2.0 * static_cast<double>(shape.logits_rows) * head +
-               tokens * linear_layers * 6.0 * state +
+               2.0 * last_rows * (last_ffn.active + head) + tokens * linear_layers * 6.0 * state +
                tokens * full_layers * 4.0 * mean_context *
                    static_cast<double>(config.num_attention_heads) * config.head_dim;
   return cost;

@@ -154,8 +154,8 @@ void Decoder::run_model(const Step& step, const Batch& batch, const HiddenCallba
                   .table = embed_tokens_.get(),
                   .out = workspace_->residual.as<float>()});
   inject_vision(batch);
-  const float* pending = run_layers(step, on_hidden);
-  run_head(step, batch, pending, on_hidden);
+  run_layers(step, on_hidden);
+  run_head(step, batch, on_hidden);
 }
 
 void Decoder::inject_vision(const Batch& batch) const {
@@ -168,7 +168,7 @@ void Decoder::inject_vision(const Batch& batch) const {
   }
 }
 
-const float* Decoder::run_layers(const Step& step, const HiddenCallback& on_hidden) {
+void Decoder::run_layers(const Step& step, const HiddenCallback& on_hidden) {
   auto* residual = workspace_->residual.as<float>();
   void* normed = workspace_->normed.data();
   auto* delta = workspace_->delta.as<float>();
@@ -186,36 +186,45 @@ const float* Decoder::run_layers(const Step& step, const HiddenCallback& on_hidd
       std::get<Attention>(layer.mixer).forward(step, rope_, normed, delta, cache_.kv(full_index));
       ++full_index;
     }
-    if (const auto* moe = std::get_if<Moe>(&layer.ffn)) {
-      pending = moe->forward(step,
-                             {.residual = residual,
-                              .delta = delta,
-                              .weight = layer.post_attention_norm.as<float>(),
-                              .eps = config_.rms_norm_eps},
-                             normed, delta);
-    } else {
-      add_norm(residual, delta, layer.post_attention_norm, normed, step.T);
-      std::get<Mlp>(layer.ffn).forward(step, normed, delta);
-      pending = delta;
+    if (i + 1 < layers_.size()) {
+      pending = run_ffn(step, layer, {.residual = residual, .delta = delta, .normed = normed});
     }
   }
-  return pending;
 }
 
-void Decoder::run_head(const Step& step, const Batch& batch, const float* pending,
-                       const HiddenCallback& on_hidden) {
+const float* Decoder::run_ffn(const Step& step, const DecoderLayer& layer, const Rows& rows) const {
+  if (const auto* moe = std::get_if<Moe>(&layer.ffn)) {
+    return moe->forward(step,
+                        {.residual = rows.residual,
+                         .delta = rows.delta,
+                         .weight = layer.post_attention_norm.as<float>(),
+                         .eps = config_.rms_norm_eps},
+                        rows.normed, rows.delta);
+  }
+  add_norm(rows.residual, rows.delta, layer.post_attention_norm, rows.normed, step.T);
+  std::get<Mlp>(layer.ffn).forward(step, rows.normed, rows.delta);
+  return rows.delta;
+}
+
+void Decoder::run_head(const Step& step, const Batch& batch, const HiddenCallback& on_hidden) {
   const Workspace& workspace = *workspace_;
+  const Rows rows = {.residual = workspace.residual.as<float>(),
+                     .delta = workspace.delta.as<float>(),
+                     .normed = workspace.normed.data()};
   const auto R = static_cast<int64_t>(batch.logits_rows.size());
   DS_CHECK(R <= std::max(limits_.max_seqs, limits_.max_logits_rows));
   if (R > 0) {
-    auto* last_residual = workspace.last_residual.as<float>();
-    auto* last_delta = workspace.last_delta.as<float>();
-    gather_rows(batch.logits_rows, workspace.residual.as<float>(), last_residual);
-    if (pending != nullptr) gather_rows(batch.logits_rows, pending, last_delta);
-    add_norm(last_residual, pending != nullptr ? last_delta : nullptr, norm_,
-             workspace.last_normed.data(), R);
+    const Rows last = {.residual = workspace.last_residual.as<float>(),
+                       .delta = workspace.last_delta.as<float>(),
+                       .normed = workspace.last_normed.data()};
+    gather_rows(batch.logits_rows, rows.residual, last.residual);
+    gather_rows(batch.logits_rows, rows.delta, last.delta);
+    Step last_step = step;
+    last_step.T = R;
+    const float* pending = run_ffn(last_step, layers_.back(), last);
+    add_norm(last.residual, pending, norm_, last.normed, R);
     backend_.linear({.M = R,
-                     .x = workspace.last_normed.data(),
+                     .x = last.normed,
                      .x_stride = config_.hidden_size,
                      .weight = lm_head_.get(),
                      .out = workspace.logits.data(),
@@ -223,9 +232,10 @@ void Decoder::run_head(const Step& step, const Batch& batch, const float* pendin
                      .out_float = true});
   }
   if (on_hidden) {
-    add_norm(workspace.residual.as<float>(), pending, norm_, workspace.normed.data(), step.T);
-    report_hidden(on_hidden, config_.num_hidden_layers, backend_.compute_dtype(),
-                  workspace.normed.data(), step.T);
+    const float* pending = run_ffn(step, layers_.back(), rows);
+    add_norm(rows.residual, pending, norm_, rows.normed, step.T);
+    report_hidden(on_hidden, config_.num_hidden_layers, backend_.compute_dtype(), rows.normed,
+                  step.T);
   }
 }
 

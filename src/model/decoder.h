@@ -52,14 +52,22 @@ class Decoder final : public Model {
   void load_block(const std::byte* from, int32_t block) override { cache_.load_block(from, block); }
 
  private:
+  struct Rows {
+    float* residual = nullptr;  // [T, H]
+    float* delta = nullptr;     // [T, H]
+    void* normed = nullptr;     // [T, H] X
+  };
   void run_model(const Step& step, const Batch& batch, const HiddenCallback& on_hidden);
   // And what a backend must know of the model to size its scratch.
   StepLimits with_shapes(StepLimits limits) const;
   void inject_vision(const Batch& batch) const;
-  // Returns what the residual still lacks, or null.
-  const float* run_layers(const Step& step, const HiddenCallback& on_hidden);
-  void run_head(const Step& step, const Batch& batch, const float* pending,
-                const HiddenCallback& on_hidden);
+  // All but the last layer's feed-forward network: its input is left in residual and delta.
+  void run_layers(const Step& step, const HiddenCallback& on_hidden);
+  // residual += delta, then what the layer's network makes of the sum, for `step.T` rows. Returns
+  // what the residual still lacks, or null.
+  const float* run_ffn(const Step& step, const DecoderLayer& layer, const Rows& rows) const;
+  // The last layer's network, for the rows whose logits are wanted only, and the head.
+  void run_head(const Step& step, const Batch& batch, const HiddenCallback& on_hidden);
   void add_norm(float* residual, const float* delta, const DeviceBuffer& weight, void* out,
                 int64_t rows) const;
   void gather_rows(const std::vector<int32_t>& rows, const float* from, float* to) const;
