@@ -80,7 +80,7 @@ void add_chat(CLI::App& app, int& exit_code) {
       ->check(whole_number(0));
   command.add_option("--temperature", options->temperature, "0 is greedy")
       ->check(number_in(0.0, 2.0));
-  command.add_option("--seed", options->seed, "Same seed, same text");
+  command.add_option("--seed", options->seed, "Same seed, same text")->check(whole_number(0));
   run_with(command, options, run_chat, exit_code);
 }
 
@@ -98,7 +98,7 @@ void add_generate(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command.add_option("--temperature", options->temperature, "0 is greedy")
       ->check(number_in(0.0, 2.0));
-  command.add_option("--seed", options->seed, "Same seed, same text");
+  command.add_option("--seed", options->seed, "Same seed, same text")->check(whole_number(0));
   command.add_flag("--stream", options->stream, "Print tokens as they come");
   run_with(command, options, run_generate, exit_code);
 }

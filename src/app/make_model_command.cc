@@ -31,6 +31,7 @@ void add_make_model_options(CLI::App& command, MakeModelCommandOptions& options)
       ->check(whole_number(0))
       ->capture_default_str();
   command.add_option("--seed", options.weights.seed, "Same seed, same weights")
+      ->check(whole_number(0))
       ->capture_default_str();
   command.add_flag("--vision", options.shape.with_vision, "Include the vision tower");
   command
