@@ -11,6 +11,7 @@
 
 #include "app/flag_values.h"
 #include "app/media_limit.h"
+#include "tensor/checkpoint_json.h"
 
 namespace deltaserve {
 namespace {
@@ -22,12 +23,12 @@ constexpr int64_t kMostFramePatches = 65536;
 constexpr int64_t kMostVideoPixels = int64_t{1} << 24;
 
 // The object of `file`, or `key` of the file that newer checkpoints have.
-Result<json::Object> read_settings(const Checkpoint& checkpoint, const std::string& file,
+Result<json::Object> read_settings(const std::filesystem::path& directory, const std::string& file,
                                    std::string_view key) {
-  Result<json::Value> own = checkpoint.read_json(file);
+  Result<json::Value> own = read_checkpoint_json(directory, file);
   if (!own) return std::unexpected(own.error());
   if (own->is_object()) return own->get_object();
-  const Result<json::Value> shared = checkpoint.read_json("processor_config.json");
+  const Result<json::Value> shared = read_checkpoint_json(directory, "processor_config.json");
   if (!shared) return std::unexpected(shared.error());
   const json::Object* object = shared->if_object();
   const json::Value* part = object != nullptr ? object->if_contains(key) : nullptr;
@@ -50,9 +51,10 @@ Result<void> check_sizes(std::string_view kind, const ImageSettings& settings,
       vision.spatial_merge_size));
 }
 
-Result<ImageSettings> image_settings(const Checkpoint& checkpoint, const VisionConfig& vision) {
+Result<ImageSettings> image_settings(const std::filesystem::path& directory,
+                                     const VisionConfig& vision) {
   const Result<json::Object> file =
-      read_settings(checkpoint, "preprocessor_config.json", "image_processor");
+      read_settings(directory, "preprocessor_config.json", "image_processor");
   if (!file) return std::unexpected(file.error());
   Result<ImageSettings> settings = parse_image_settings(*file);
   if (!settings) return settings;
@@ -60,9 +62,10 @@ Result<ImageSettings> image_settings(const Checkpoint& checkpoint, const VisionC
   return sizes ? std::move(settings) : std::unexpected(sizes.error());
 }
 
-Result<VideoSettings> video_settings(const Checkpoint& checkpoint, const VisionConfig& vision) {
+Result<VideoSettings> video_settings(const std::filesystem::path& directory,
+                                     const VisionConfig& vision) {
   const Result<json::Object> file =
-      read_settings(checkpoint, "video_preprocessor_config.json", "video_processor");
+      read_settings(directory, "video_preprocessor_config.json", "video_processor");
   if (!file) return std::unexpected(file.error());
   Result<VideoSettings> settings = parse_video_settings(*file);
   if (!settings) return settings;
@@ -139,14 +142,15 @@ void add_media_options(CLI::App& command, MediaFlags& flags) {
 }
 
 Result<std::shared_ptr<const MediaInput>> make_media_input(const MediaFlags& flags,
-                                                           const LoadedModel& loaded) {
+                                                           const std::filesystem::path& directory,
+                                                           const ModelConfig& config,
+                                                           const Tokenizer& tokenizer) {
   const Result<MediaLimit> limit = parse_media_limit(flags.limit_per_prompt);
   if (!limit) return std::unexpected(limit.error());
-  const ModelConfig& config = loaded.model->config();
-  if (loaded.model->vision() == nullptr) return nullptr;
-  const Result<ImageSettings> images = image_settings(*loaded.checkpoint, *config.vision);
+  if (!config.vision) return nullptr;
+  const Result<ImageSettings> images = image_settings(directory, *config.vision);
   if (!images) return std::unexpected(images.error());
-  const Result<VideoSettings> videos = video_settings(*loaded.checkpoint, *config.vision);
+  const Result<VideoSettings> videos = video_settings(directory, *config.vision);
   if (!videos) return std::unexpected(videos.error());
   VideoLimits video_limits = flags.video_limits;
   video_limits.timeout =
@@ -164,8 +168,8 @@ Result<std::shared_ptr<const MediaInput>> make_media_input(const MediaFlags& fla
   input->max_patches = frame_patches(*images, *videos);
   input->image_token_id = config.image_token_id;
   input->video_token_id = config.video_token_id;
-  input->wording = {std::string(loaded.tokenizer->token_bytes(config.video_token_id)),
-                    "<|vision_start|>", "<|vision_end|>", flags.video_wrapper == "keep"};
+  input->wording = {std::string(tokenizer.token_bytes(config.video_token_id)), "<|vision_start|>",
+                    "<|vision_end|>", flags.video_wrapper == "keep"};
   return input;
 }
 

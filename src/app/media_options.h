@@ -4,12 +4,14 @@
 #include <CLI/CLI.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "api/prompt_media.h"
-#include "app/loaded_model.h"
+#include "model/config.h"
+#include "text/tokenizer.h"
 
 namespace deltaserve {
 
@@ -29,6 +31,8 @@ void add_media_options(CLI::App& command, MediaFlags& flags);
 
 // Null for a checkpoint that takes text only. Errors name the flag or the checkpoint's file.
 Result<std::shared_ptr<const MediaInput>> make_media_input(const MediaFlags& flags,
-                                                           const LoadedModel& loaded);
+                                                           const std::filesystem::path& directory,
+                                                           const ModelConfig& config,
+                                                           const Tokenizer& tokenizer);
 
 }  // namespace deltaserve

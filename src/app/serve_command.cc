@@ -70,6 +70,14 @@ std::shared_ptr<const ServingContext> make_context(const ServeOptions& options,
   return context;
 }
 
+// A vision tower that config.json describes may have no weights.
+Result<std::shared_ptr<const MediaInput>> media_input(const MediaFlags& flags,
+                                                      const LoadedModel& loaded) {
+  ModelConfig config = loaded.model->config();
+  if (loaded.model->vision() == nullptr) config.vision.reset();
+  return make_media_input(flags, loaded.checkpoint->directory(), config, *loaded.tokenizer);
+}
+
 Result<void> write_port_file(const std::filesystem::path& path, uint16_t port) {
   if (path.empty()) return {};
   std::ofstream file(path);
@@ -152,7 +160,7 @@ int run_serve(const ServeOptions& options) {
   auto loaded = load_model_directory(options.model);
   Result<std::unique_ptr<Engine>> engine = std::unique_ptr<Engine>{};
   Result<std::shared_ptr<const MediaInput>> media = nullptr;
-  if (loaded) media = make_media_input(options.media, *loaded);
+  if (loaded) media = media_input(options.media, *loaded);
   if (loaded && media) {
     EngineOptions engine_options = options.engine;
     engine_options.sampling_vocab_size = loaded->tokenizer->vocab_size();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/read_file.h"
+#include "tensor/checkpoint_json.h"
 
 namespace deltaserve {
 
@@ -197,7 +198,12 @@ int64_t Checkpoint::total_bytes() const {
 }
 
 Result<json::Value> Checkpoint::read_json(std::string_view file_name) const {
-  const std::filesystem::path path = directory_ / file_name;
+  return read_checkpoint_json(directory_, file_name);
+}
+
+Result<json::Value> read_checkpoint_json(const std::filesystem::path& directory,
+                                         std::string_view file_name) {
+  const std::filesystem::path path = directory / file_name;
   if (!has_file(path)) {
     return json::Value(nullptr);
   }

@@ -1,5 +1,7 @@
 """The commands other than serve: output, exit codes, and one-line errors that say what to do."""
 
+import base64
+import io
 import json
 import pathlib
 import subprocess
@@ -7,6 +9,7 @@ import time
 
 import httpx
 import pytest
+from PIL import Image
 
 from conftest import BINARY, MODEL, ROOT, START_SECONDS
 
@@ -205,3 +208,16 @@ def test_render_and_parse():
     message = json.loads(run("parse", MODEL, "--thinking", "on",
                              stdin="plan</think>\n\nAnswer").stdout)["message"]
     assert message["reasoning_content"] == "plan" and message["content"] == "Answer"
+
+
+def test_render_shows_the_placeholders_of_an_image():
+    file = io.BytesIO()
+    Image.new("RGB", (64, 96)).save(file, "PNG")
+    url = "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
+    request = json.dumps({"messages": [{"role": "user", "content": [
+        {"type": "text", "text": "What is "}, {"type": "image_url", "image_url": {"url": url}}]}]})
+    prompt = json.loads(run("render", MODEL, "--json", stdin=request).stdout)["prompt"]
+    pads = "<|image_pad|>" * 6  # one for each 32x32 pixels
+    assert f"What is <|vision_start|>{pads}<|vision_end|><|im_end|>" in prompt
+    assert "--allowed-media-domains" in error_line(
+        "render", MODEL, stdin=request.replace(url, "http://127.0.0.1/x.png"))
