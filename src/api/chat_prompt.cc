@@ -71,6 +71,20 @@ json::Object read_variables(const ServingContext& context, FieldReader& fields,
   return variables;
 }
 
+// The prompt ends with the text of the message, before any calls: those would be lost.
+Result<void> check_continued(const json::Object& message) {
+  if (message.at("role") != "assistant") {
+    return invalid("'continue_final_message' needs an assistant message at the end.", "messages");
+  }
+  if (message.contains("tool_calls")) {
+    return invalid(
+        "'continue_final_message' cannot continue a message with 'tool_calls': tool messages with "
+        "their results must follow.",
+        "messages");
+  }
+  return {};
+}
+
 Result<TemplateInput> read_template_input(const ServingContext& context, FieldReader& fields) {
   TemplateInput input;
   const ThinkingFields thinking = read_thinking_fields(fields);
@@ -98,8 +112,10 @@ Result<TemplateInput> read_template_input(const ServingContext& context, FieldRe
   if (input.orphan && context.chat.strict_tool_call_ids) {
     return std::unexpected(*std::move(input.orphan));
   }
-  if (input.continue_final_message && input.messages.back().at("role") != "assistant") {
-    return invalid("'continue_final_message' needs an assistant message at the end.", "messages");
+  if (input.continue_final_message) {
+    if (Result<void> checked = check_continued(input.messages.back().get_object()); !checked) {
+      return std::unexpected(std::move(checked.error()));
+    }
   }
   return input;
 }

@@ -225,6 +225,20 @@ TEST_F(ChatRequestTest, ContinuesTheFinalMessageToItsLastCharacter) {
   EXPECT_EQ(echo->job.prompts[0].echo, "Once upon ");
 }
 
+TEST_F(ChatRequestTest, AMessageWithCallsIsNotContinued) {
+  const auto last = [](std::string_view calls) {
+    return messages(R"({"role":"user","content":"hi"},
+                       {"role":"assistant","content":"So","tool_calls":[)" +
+                        std::string(calls) + "]}",
+                    R"("continue_final_message":true)");
+  };
+  const Error error =
+      chat_error(last(R"({"type":"function","function":{"name":"f","arguments":"{}"}})"));
+  EXPECT_EQ(error.param, "messages");
+  EXPECT_NE(error.message.find("'tool_calls'"), std::string::npos) << error.message;
+  EXPECT_TRUE(prompt_of(last("")).ends_with("So"));
+}
+
 TEST_F(ChatRequestTest, GenerationPromptCanBeLeftOut) {
   EXPECT_TRUE(
       prompt_of(messages(kUser, R"("add_generation_prompt":false)")).ends_with("hi<|im_end|>\n"));
