@@ -113,8 +113,7 @@ size_t XmlToolCall::consume_value(std::string_view input, std::optional<OutputEn
   }
   const size_t plain = std::min(input.size(), input.find_first_of("\n<\xF8\xF9\xFA\xFB"));
   if (plain > 0) {
-    arguments_.text(input.substr(0, plain), sink);
-    line_start_ = false;
+    take_text(input.substr(0, plain), sink);
     return plain;
   }
   const ValueEnd found = find_value_end(input, end);
@@ -124,14 +123,20 @@ size_t XmlToolCall::consume_value(std::string_view input, std::optional<OutputEn
     in_value_ = false;
     return found.length;
   }
-  arguments_.text(control::expand(input.substr(0, 1)), sink);
-  line_start_ = false;
+  take_text(control::expand(input.substr(0, 1)), sink);
   return 1;
+}
+
+void XmlToolCall::take_text(std::string_view text, EventSink& sink) {
+  arguments_.text(text, sink);
+  if (json_) json_->read(text);
+  line_start_ = false;
 }
 
 // The value ends before: `</parameter>` where another tag or the call's end follows; where that tag
 // is missing, `</function>` and the closing token, a new declared parameter on a line of its own,
-// or the closing token at the end of the text.
+// or the closing token at the end of the text. JSON has no line breaks in strings, so a tag on a
+// line of its own ends a value even if its last string does not.
 XmlToolCall::ValueEnd XmlToolCall::find_value_end(std::string_view text,
                                                   std::optional<OutputEnd> end) const {
   const size_t newline = text[0] == '\n' ? 1 : 0;
@@ -144,6 +149,7 @@ XmlToolCall::ValueEnd XmlToolCall::find_value_end(std::string_view text,
   }
   const Match own = match_prefix(rest, kParameterEnd);
   if (own == Match::kPartial) return {Match::kPartial, 0};
+  if (own == Match::kYes && newline == 0 && json_ && json_->in_string()) return {};
   if (own == Match::kYes) {
     const Match follower =
         match_follower(rest.substr(kParameterEnd.size()),
@@ -174,7 +180,10 @@ Match XmlToolCall::match_next_parameter(std::string_view text) const {
 }
 
 void XmlToolCall::begin_value(std::string_view key, EventSink& sink) {
-  arguments_.begin(key, tool_ == nullptr ? ArgumentTypes::only_string() : tool_->types(key), sink);
+  const ArgumentTypes types = tool_ == nullptr ? ArgumentTypes::only_string() : tool_->types(key);
+  arguments_.begin(key, types, sink);
+  json_.reset();
+  if (!types.string && (types.object || types.array)) json_.emplace();
   seen_.emplace(key);
   in_value_ = true;
   skip_newline_ = true;

@@ -1,12 +1,14 @@
 // <function=NAME> calls, from behind the name's `>` to `</function>`. Values are whatever stands
 // between their tags: no escapes exist, so an end tag only counts where the syntax goes on after
-// it.
+// it, and in an object or array not within a string.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 
 #include "chat/argument_writer.h"
+#include "chat/json_string_state.h"
 #include "chat/output_match.h"
 #include "chat/tool_call_parser.h"
 #include "chat/tool_set.h"
@@ -34,6 +36,7 @@ class XmlToolCall : public ToolCallParser {
   ValueEnd find_value_end(std::string_view text, std::optional<OutputEnd> end) const;
   Match match_next_parameter(std::string_view text) const;
   void begin_value(std::string_view key, EventSink& sink);
+  void take_text(std::string_view text, EventSink& sink);
   void end_call(EventSink& sink);
 
   int32_t index_;
@@ -43,6 +46,8 @@ class XmlToolCall : public ToolCallParser {
   bool in_value_ = false;
   bool skip_newline_ = false;  // the one after the opening tag
   bool line_start_ = false;    // nothing of the value has come yet
+  // Of an object or array; nullopt: the value may be text.
+  std::optional<JsonStringState> json_;
 };
 
 // `<function=NAME>` at the front of `text`: kYes with the name and the length, kPartial, or kNo.

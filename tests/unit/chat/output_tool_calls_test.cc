@@ -60,6 +60,20 @@ TEST(OutputToolCalls, TagsInsideValuesAreData) {
   EXPECT_EQ(outcome.whole, Texts{expected + "}"});
 }
 
+TEST(OutputToolCalls, AnEndTagWithinAStringOfAnObjectIsData) {
+  const std::string tag = R"("a\"</parameter> </function>")";
+  for (const std::string& value : {"{" + tag + ":1}", R"({"k":[)" + tag + "," + tag + R"(,"\\"]})",
+                                   R"({"k":)" + tag + "\n,\"l\":" + tag + "}"}) {
+    EXPECT_EQ(run_all(kCase, call("post", {{"body", value}, {"text", "x"}})).whole,
+              Texts{"post{\"body\":" + value + R"(,"text":"x"})"});
+  }
+}
+
+TEST(OutputToolCalls, AStringThatDoesNotEndDoesNotTakeTheEndTagAlong) {
+  EXPECT_EQ(run_all(kCase, call("post", {{"body", "{\"a"}, {"text", "x"}})).whole,
+            Texts{R"(post{"body":"{\"a","text":"x"})"});
+}
+
 TEST(OutputToolCalls, NoParameters) {
   EXPECT_EQ(run_all(kCase, call("now")).whole, Texts{"now{}"});
   EXPECT_EQ(run_all(kCase, "<tool_call><function=now></function></tool_call>").whole,
