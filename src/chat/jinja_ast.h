@@ -261,7 +261,7 @@ struct Generation : Statement {
 }  // namespace ast
 
 // Numbers of the names with a special meaning, the first of Template::names.
-enum SpecialName : uint32_t { kNameLoop, kNameCaller, kNameKwargs, kNameVarargs, kSpecialNames };
+enum SpecialName : uint32_t { kNameLoop, kNameCaller, kNameKwargs, kNameVarargs, kNameSelf };
 
 struct Template {
   std::vector<std::string> names;

@@ -34,7 +34,7 @@ std::optional<Value> macro_attribute(Runtime& runtime, const MacroObject& macro,
                                      std::string_view name) {
   const ast::Macro& definition = *macro.definition;
   if (name == "name") {
-    return runtime.string(definition.name);
+    return definition.name.empty() ? Value() : runtime.string(definition.name);
   }
   if (name == "arguments") {
     std::vector<Value> names;
@@ -42,10 +42,14 @@ std::optional<Value> macro_attribute(Runtime& runtime, const MacroObject& macro,
     for (const std::string& parameter : definition.parameter_names) {
       names.push_back(runtime.string(parameter));
     }
-    return runtime.list(std::move(names));
+    return runtime.tuple(std::move(names));
   }
   if (name == "caller") {
     return Value::boolean(definition.uses_caller);
+  }
+  if (name == "explicit_caller") {
+    const auto& names = definition.parameter_names;
+    return Value::boolean(std::ranges::find(names, "caller") != names.end());
   }
   if (name == "catch_kwargs") {
     return Value::boolean(definition.uses_kwargs);

@@ -11,7 +11,7 @@ namespace deltaserve::jinja {
 
 std::string_view macro_name(const MacroObject& macro);
 
-// `macro.name`, `.arguments`, `.caller`, ...; nullopt for other names.
+// `macro.name` (None of a call block), `.arguments`, `.caller`, ...; nullopt for other names.
 std::optional<Value> macro_attribute(Runtime& runtime, const MacroObject& macro,
                                      std::string_view name);
 

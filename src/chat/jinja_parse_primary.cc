@@ -27,6 +27,9 @@ ExprPtr Parser::parse_name(bool with_namespace) {
     attribute->name = expect(TokenKind::kName).text;
     return attribute;
   }
+  if (node->id == kNameSelf && self_line_ == 0) {
+    self_line_ = token.line;
+  }
   for (ast::Macro* macro : macros_) {
     macro->uses_caller |= node->id == kNameCaller;
     macro->uses_kwargs |= node->id == kNameKwargs;

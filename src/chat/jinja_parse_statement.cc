@@ -120,10 +120,9 @@ StatementPtr Parser::parse_for() {
   auto node = std::make_unique<ast::For>(take().line);
   TupleMode target_mode;
   target_mode.end_name = "in";
+  ++for_depth_;
   node->target = parse_target(target_mode);
-  if (node->target.kind == ast::Target::Kind::kName && node->target.id == kNameLoop) {
-    fail("can't assign to the special loop variable in a for loop");
-  }
+  refuse_loop_variable(node->target);
   expect_name("in");
   TupleMode iterable_mode;
   iterable_mode.with_conditional = false;
@@ -142,6 +141,7 @@ StatementPtr Parser::parse_for() {
   if (take().text == "else") {
     node->otherwise = parse_block_body({"endfor"}, true);
   }
+  --for_depth_;
   reject_unknown(unknown_before);
   return node;
 }
@@ -151,6 +151,7 @@ StatementPtr Parser::parse_set() {
   TupleMode mode;
   mode.with_namespace = true;
   ast::Target target = parse_target(mode);
+  refuse_loop_variable(target);
   if (skip_operator("=")) {
     auto node = std::make_unique<ast::Set>(line);
     node->target = std::move(target);
@@ -174,7 +175,7 @@ void Parser::parse_signature(ast::Macro& macro) {
         macro.parameter_names.end()) {
       fail(fmt::format("duplicate argument '{}'", name));
     }
-    macro.parameters.push_back(name_id(name));
+    macro.parameters.push_back(bind_name(name));
     macro.parameter_names.push_back(name);
     if (skip_operator("=")) {
       macro.defaults.push_back(parse_expression());
@@ -209,7 +210,7 @@ void Parser::parse_macro_body(ast::Macro& macro, std::string_view end_name) {
 StatementPtr Parser::parse_macro() {
   auto node = std::make_unique<ast::Macro>(take().line);
   node->name = expect(TokenKind::kName).text;
-  node->id = name_id(node->name);
+  node->id = bind_name(node->name);
   parse_signature(*node);
   parse_macro_body(*node, "endmacro");
   return node;
@@ -265,40 +266,6 @@ StatementPtr Parser::parse_generation() {
   loop_depth_ = outer_loops;
   reject_unknown(unknown_before);
   return node;
-}
-
-ast::Target Parser::parse_target(const TupleMode& mode) {
-  TupleMode target_mode = mode;
-  target_mode.targets_only = true;
-  return to_target(*parse_tuple(target_mode));
-}
-
-ast::Target Parser::to_target(const ast::Expr& expression) {
-  ast::Target target;
-  switch (expression.kind) {
-    case ast::ExprKind::kName:
-      target.id = static_cast<const ast::Name&>(expression).id;
-      return target;
-    case ast::ExprKind::kAttribute: {
-      const auto& attribute = static_cast<const ast::Attribute&>(expression);
-      if (attribute.object->kind != ast::ExprKind::kName) {
-        break;
-      }
-      target.kind = ast::Target::Kind::kAttribute;
-      target.id = static_cast<const ast::Name&>(*attribute.object).id;
-      target.attribute = attribute.name;
-      return target;
-    }
-    case ast::ExprKind::kTuple:
-      target.kind = ast::Target::Kind::kTuple;
-      for (const auto& item : static_cast<const ast::Items&>(expression).items) {
-        target.items.push_back(to_target(*item));
-      }
-      return target;
-    default:
-      break;
-  }
-  fail_syntax(expression.line, "can't assign to this expression");
 }
 
 }  // namespace deltaserve::jinja

@@ -21,7 +21,7 @@ Template parse_template(std::string_view source) {
 }
 
 Parser::Parser(std::string_view source) : tokens_(tokenize(source)) {
-  for (const std::string_view name : {"loop", "caller", "kwargs", "varargs"}) {
+  for (const std::string_view name : {"loop", "caller", "kwargs", "varargs", "self"}) {
     name_id(std::string(name));
   }
 }
@@ -30,6 +30,9 @@ Template Parser::parse() {
   Template result;
   result.body = parse_body({});
   reject_unknown(0);
+  if (self_line_ != 0 && !binds_self_) {
+    fail_syntax(self_line_, "the variable 'self' is not supported in chat templates");
+  }
   result.names = std::move(names_);
   return result;
 }
@@ -104,6 +107,12 @@ uint32_t Parser::name_id(const std::string& name) {
     names_.push_back(name);
   }
   return entry->second;
+}
+
+uint32_t Parser::bind_name(const std::string& name) {
+  const uint32_t id = name_id(name);
+  binds_self_ |= id == kNameSelf;
+  return id;
 }
 
 void Parser::set_depth(ast::Expr& node, std::initializer_list<const ast::Expr*> children) {

@@ -43,6 +43,7 @@ class Parser {
   [[noreturn]] void fail_expected(std::string_view expected) const;
 
   uint32_t name_id(const std::string& name);
+  uint32_t bind_name(const std::string& name);  // the same of a name that is given a value
   // Sets the node's depth from its children's and refuses trees that are too deep.
   void set_depth(ast::Expr& node, std::initializer_list<const ast::Expr*> children);
   void set_depth(ast::Expr& node, const std::vector<ast::ExprPtr>& children);
@@ -95,6 +96,7 @@ class Parser {
   void parse_signature(ast::Macro& macro);
   ast::Target parse_target(const TupleMode& mode);
   ast::Target to_target(const ast::Expr& expression);
+  void refuse_loop_variable(const ast::Target& target) const;
   // Parses the body of a macro: a function of its own for `break` and for special names.
   void parse_macro_body(ast::Macro& macro, std::string_view end_name);
 
@@ -116,7 +118,10 @@ class Parser {
   // Unknown filters and tests seen, as messages. Inside conditions they fail only when reached, so
   // a conditional drops what its parts added; elsewhere reject_unknown() makes them errors.
   std::vector<std::string> unknown_;
-  int loop_depth_ = 0;
+  int loop_depth_ = 0;       // within the macro that is being parsed
+  int for_depth_ = 0;        // around it, too
+  uint32_t self_line_ = 0;   // of the first `self`, jinja2's view of a template's own blocks
+  bool binds_self_ = false;  // as a name of the template's own
   std::vector<ast::Macro*> macros_;  // being parsed, outermost first
   std::vector<std::string> names_;
   std::map<std::string, uint32_t, std::less<>> name_ids_;

@@ -75,6 +75,37 @@ TEST(Language, Loops) {
        "error: 'NoneType' object is not iterable (line 1 of the chat template)"},
       {"{% for i in missing %}x{% endfor %}ok", "ok"},
       {"{% break %}", "compile error: chat template: line 1: 'break' outside of a loop"},
+      {"{% set loop = 1 %}{{ loop }}{% for i in l %}{{ loop.index }}{% endfor %}", "1123"},
+  });
+}
+
+TEST(Language, TheLoopVariableIsNotAssigned) {
+  for (const char* source : {
+           "{% for loop in l %}{% endfor %}",
+           "{% for i, loop in l %}{% endfor %}",
+           "{% for i in l %}{% if i %}{% set loop = i %}{% endif %}{% endfor %}",
+           "{% for i in l %}{% set loop %}x{% endset %}{% endfor %}",
+           "{% for i in l %}{% macro m() %}{% set loop = i %}{% endmacro %}{% endfor %}",
+           "{% for i in l %}{% else %}{% set a, loop = 1, 2 %}{% endfor %}",
+       }) {
+    EXPECT_EQ(render(source),
+              "compile error: chat template: line 1: can't assign to the special loop variable in "
+              "a for loop")
+        << source;
+  }
+}
+
+TEST(Language, SelfIsATemplatesOwnName) {
+  const std::string refused =
+      "compile error: chat template: line 2: the variable 'self' is not supported in chat "
+      "templates";
+  expect_all({
+      {"\n{{ self }}", refused},
+      {"\n{{ self.title() if self is defined }}", refused},
+      {"{% set self = 1 %}{{ self }}", "1"},
+      {"{% for self in l %}{{ self }}{% endfor %}", "312"},
+      {"{% macro m(self) %}{{ self }}{% endmacro %}{{ m(2) }}", "2"},
+      {"{{ d.self is defined }}", "False"},
   });
 }
 
@@ -86,6 +117,12 @@ TEST(Language, MacrosAndCalls) {
        "<v5>"},
       {"{% macro m() %}{{ varargs }}{{ kwargs }}{% endmacro %}{{ m(1, k=2) }}", "(1,){'k': 2}"},
       {"{% macro m(a) %}{{ a is undefined }}{% endmacro %}{{ m() }}", "True"},
+      {"{% macro m(a, caller=1) %}{% endmacro %}{{ m.name }}{{ m.arguments }}{{ m.caller }}"
+       "{{ m.explicit_caller }}",
+       "m('a', 'caller')FalseTrue"},
+      {"{% macro m() %}{{ caller.name }}{{ caller.arguments }}{% endmacro %}{% call(w) m() %}"
+       "{% endcall %}",
+       "None('w',)"},
       {"{% macro m() %}{% endmacro %}{{ m(1) }}",
        "error: macro 'm' takes not more than 0 argument(s) (line 1 of the chat template)"},
       {"{% macro f(n) %}{{ n }}{{ f(n - 1) if n }}{% endmacro %}{{ f(3) }}", "3210"},
