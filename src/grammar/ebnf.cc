@@ -1,5 +1,5 @@
 // One recursive descent parser for both notations, which differ in how a rule begins and in a few
-// atoms: in one file although it is long, because every part may hold every other.
+// atoms.
 #include "grammar/ebnf.h"
 
 #include <fmt/format.h>
@@ -12,11 +12,9 @@
 #include <vector>
 
 #include "grammar/char_set.h"
+#include "grammar/ebnf_terminals.h"
 #include "grammar/ebnf_text.h"
 #include "grammar/lark_common.h"
-#include "grammar/regex.h"
-#include "grammar/regex_classes.h"
-#include "grammar/regex_text.h"
 
 namespace deltaserve {
 namespace {
@@ -27,7 +25,7 @@ constexpr size_t kMaxRules = 4'000;  // a derivative follows calls, one within t
 class EbnfParser {
  public:
   EbnfParser(ExprPool& pool, std::string_view text)
-      : pool_(pool), lark_(is_lark(text)), in_(text, lark_) {
+      : pool_(pool), lark_(is_lark(text)), in_(text, lark_), terminals_(pool, in_, lark_) {
     if (lark_ && text.find("%ignore") != std::string_view::npos) ignored_rule_ = pool.new_rule();
   }
 
@@ -172,7 +170,7 @@ class EbnfParser {
       refuse(fmt::format("the rule '{}' is defined twice", alias));
     } else {
       rule_named(alias).defined = true;
-      pool_.define(rule_named(alias).id, regex(*pattern));
+      pool_.define(rule_named(alias).id, terminals_.regex(*pattern));
     }
   }
 
@@ -256,11 +254,11 @@ class EbnfParser {
 
   ExprId atom() {
     const char c = in_.peek();
-    if (c == '"' || c == '\'') return token(quoted(c));
-    if (c == '/' && lark_) return token(slashed());
+    if (c == '"' || c == '\'') return token(terminals_.quoted(c));
+    if (c == '/' && lark_) return token(terminals_.slashed());
     if (c == '(') return group(')', false);
     if (c == '[' && lark_) return group(']', true);
-    if (c == '[') return char_class();
+    if (c == '[') return terminals_.char_class();
     if (c == '.' && !lark_) {
       in_.skip(1);
       return utf8_character(pool_, CharSet::all());
@@ -282,83 +280,10 @@ class EbnfParser {
     return optional ? pool_.optional(inner) : inner;
   }
 
-  // A string: its escapes are those of a regular expression's characters, everything else means
-  // itself.
-  ExprId quoted(char quote) {
-    const auto inner = in_.delimited(quote);
-    if (!inner) return ExprPool::kEmpty;
-    if (lark_ && in_.starts_with("..")) return range(*inner);
-    const bool either_case = lark_ && in_.take("i");
-    ExprId text = ExprPool::kEmpty;
-    for (RegexText in(*inner); !in.at_end();) {
-      const std::optional<char32_t> c = character(in);
-      if (!c) return ExprPool::kEmpty;
-      const CharSet set = either_case ? either_case_of(*c) : CharSet::of(*c);
-      text = pool_.concat(text, utf8_character(pool_, set));
-    }
-    return text;
-  }
-
-  std::optional<char32_t> character(RegexText& in) {
-    if (in.peek() != '\\') return in.next_char();
-    const CharSet set = in.escape(false);
-    if (in.error()) {
-      refuse(in.error()->message);
-    } else if (const auto c = set.only()) {
-      return c;
-    } else {
-      refuse("a class of characters in a string");
-    }
-    return std::nullopt;
-  }
-
-  ExprId range(std::string_view low) {
-    in_.take("..");
-    const char quote = in_.peek();
-    if (quote != '"' && quote != '\'') return refuse("a second character is expected");
-    const auto high = in_.delimited(quote);
-    if (!high) return ExprPool::kEmpty;
-    RegexText from(low);
-    RegexText to(*high);
-    if (from.at_end() || to.at_end()) return refuse("a range of two characters");
-    const auto first = character(from);
-    const auto last = character(to);
-    if (!first || !last) return ExprPool::kEmpty;
-    if (!from.at_end() || !to.at_end()) return refuse("a range of two characters");
-    if (*first > *last) return refuse("a range that runs backwards");
-    return utf8_character(pool_, CharSet({{*first, *last}}));
-  }
-
-  ExprId slashed() {
-    const auto inner = in_.delimited('/');
-    if (!inner) return ExprPool::kEmpty;
-    const size_t flags = in_.place();
-    while (!in_.done() && in_.peek() >= 'a' && in_.peek() <= 'z') in_.skip(1);
-    if (in_.place() != flags) return refuse("flags of regular expressions are not supported");
-    std::string pattern;  // "\/" is only a slash
-    for (size_t i = 0; i < inner->size(); ++i) {
-      if (inner->substr(i).starts_with("\\/")) continue;
-      pattern += (*inner)[i];
-      if ((*inner)[i] == '\\' && i + 1 < inner->size()) pattern += (*inner)[++i];
-    }
-    return regex(pattern);
-  }
-
-  ExprId char_class() {
-    const size_t begin = in_.place();
-    const auto inner = in_.delimited(']');
-    return inner ? regex(in_.since(begin)) : ExprPool::kEmpty;
-  }
-
-  ExprId regex(std::string_view pattern) {
-    const auto character = [this](const CharSet& set) { return utf8_character(pool_, set); };
-    const Result<ExprId> compiled = compile_regex(pool_, pattern, {character, false});
-    return compiled ? *compiled : refuse(compiled.error().message);
-  }
-
   ExprPool& pool_;
   bool lark_;
   EbnfText in_;
+  EbnfTerminals terminals_;
   int depth_ = 0;
   std::map<std::string, Rule, std::less<>> rules_;
   std::string first_;
