@@ -21,11 +21,21 @@ struct Patterns {
   Pattern x{kX, 32, 1.0F};
 };
 
-// What is multiplied: gate and up of N / 2 columns of out, or W as it is.
-enum class Kind { kGateUp, kFloat, kBf16 };
+// What is multiplied: gate and up of N / 2 columns of out, W as it is, or with bias and GELU.
+enum class Kind { kGateUp, kFloat, kBf16, kBias };
 
 const char* name_of(Kind kind) {
-  return kind == Kind::kGateUp ? "gate_up" : kind == Kind::kFloat ? "linear float" : "linear";
+  switch (kind) {
+    case Kind::kGateUp:
+      return "gate_up";
+    case Kind::kFloat:
+      return "linear float";
+    case Kind::kBf16:
+      return "linear";
+    case Kind::kBias:
+      return "bias and gelu";
+  }
+  return "";
 }
 
 class Case {
@@ -40,7 +50,11 @@ class Case {
         x_(patterns.x.make(rows * K)) {
     weight_.I = N / 2;
     weight_.K = K;
-    weight_.values = patterns.weight.make(N * K);
+    linear_.N = N;
+    linear_.K = K;
+    (kind == Kind::kBias ? linear_.values : weight_.values) = patterns.weight.make(N * K);
+    bias_ = random_values(static_cast<size_t>(N), 33, 1.0F);
+    device_bias_ = to_device(DType::kF32, bias_);
   }
 
   int64_t columns() const { return kind_ == Kind::kGateUp ? N_ / 2 : N_; }
@@ -55,6 +69,13 @@ class Case {
                                            .weight = &weight_,
                                            .out = out,
                                            .out_stride = columns()});
+    } else if (kind_ == Kind::kBias) {
+      launch_fixed_bias(
+          context_,
+          {.linear =
+               {.M = M, .x = x, .x_stride = K_, .weight = &linear_, .out = out, .out_stride = N_},
+           .bias = static_cast<const float*>(device_bias_.data()),
+           .activation = Activation::kGeluTanh});
     } else {
       launch_fixed_product(context_, {.M = M,
                                       .N = N_,
@@ -77,6 +98,10 @@ class Case {
   }
 
   double expected(int64_t m, int64_t column) const {
+    if (kind_ == Kind::kBias) {
+      const double sum = dot(m, column) + bias_[static_cast<size_t>(column)];
+      return 0.5 * sum * (1.0 + std::tanh(0.7978845608028654 * (sum + 0.044715 * sum * sum * sum)));
+    }
     if (kind_ != Kind::kGateUp) {
       return dot(m, column);
     }
@@ -101,6 +126,9 @@ class Case {
   int64_t N_;
   int64_t K_;
   CudaGateUp weight_;
+  CudaLinear linear_;
+  std::vector<float> bias_;
+  CudaMemory device_bias_;
   CudaMemory x_;
 };
 
@@ -158,12 +186,13 @@ void time_shape(CudaContext& context, const char* what, Kind kind, int64_t N, in
 }  // namespace
 
 void check_invariant(CudaContext& context) {
-  for (const Kind kind : {Kind::kFloat, Kind::kBf16, Kind::kGateUp}) {
+  for (const Kind kind : {Kind::kFloat, Kind::kBf16, Kind::kGateUp, Kind::kBias}) {
     check_shape(context, kind, 5120, 1024);
     check_shape(context, kind, 272, 2048);
     check_shape(context, kind, 1040, 64);
   }
   check_shape(context, Kind::kFloat, 257, 576);
+  check_shape(context, Kind::kBias, 1152, 4304);
 }
 
 void time_invariant(CudaContext& context) {
@@ -175,6 +204,9 @@ void time_invariant(CudaContext& context) {
   time_shape(context, "35B out", Kind::kFloat, 2048, 4096);
   time_shape(context, "35B router", Kind::kFloat, 264, 2048);
   time_shape(context, "35B shared gate_up", Kind::kGateUp, 1024, 2048);
+  time_shape(context, "27B vision qkv", Kind::kBias, 3456, 1152);
+  time_shape(context, "27B vision fc1", Kind::kBias, 4304, 1152);
+  time_shape(context, "27B vision fc2", Kind::kBias, 1152, 4304);
 }
 
 }  // namespace deltaserve::bench

@@ -77,6 +77,12 @@ def test_generate_is_deterministic_and_streams_the_same():
     assert run(*arguments, "--stream").stdout == whole
 
 
+def test_batch_invariance_is_always_so_on_the_cpu():
+    arguments = ["generate", MODEL, "--backend", "cpu", "--prompt", "What is 7 + 8?", "--temperature", "0",
+                 "--max-tokens", "8"]
+    assert run(*arguments, "--batch-invariant").stdout == run(*arguments).stdout
+
+
 def test_generate_refuses_what_it_cannot_do():
     assert "no such directory" in error_line("generate", "/nonexistent", "--prompt", "x")
     assert "--prompt" in error_line("generate", MODEL, "--prompt", "")

@@ -1,7 +1,8 @@
 // linear and gate_up_silu in bfloat16 on sm_90a in one order of sums for every number of rows of x
-// (--batch-invariant). Every result is one chain of wgmma over K, from its beginning and in one
-// pair of accumulators: K is never cut, so that the choice of a tile changes no bit. W's rows are
-// the product's rows and x's its columns, since wgmma needs 64 rows and a decode step has few.
+// (--batch-invariant), and linear_bias with bias and activation on the sums. Every result is one
+// chain of wgmma over K, from its beginning and in one accumulator: K is never cut, so that the
+// choice of a tile changes no bit. W's rows are the product's rows and x's its columns, since wgmma
+// needs 64 rows and a decode step has few.
 //
 // A form is chosen by the time that its tiles would take. One thread of a block keeps a ring of
 // stages coming by tensor copies, one or two warpgroups multiply. Floor: W's bytes at 4,269 GB/s,
@@ -15,6 +16,7 @@
 #include "backends/cuda/fixed_product.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/tensor_map.h"
+#include "backends/cuda/vision_activation.cuh"
 #include "backends/cuda/wide_product.cuh"
 #include "backends/cuda/wide_product.h"
 
@@ -22,9 +24,16 @@ namespace deltaserve {
 namespace cuda {
 namespace {
 
-// What is made of the sums: as they are, in float32 or bfloat16, or silu(gate) * up of rows g and
-// g + 8 of every 16 rows of W, in bfloat16.
-enum class FixedResult { kFloat, kBf16, kGateUp };
+// What is made of the sums: as they are, in float32 or bfloat16, or with bias and activation, or
+// silu(gate) * up of rows g and g + 8 of every 16 rows of W, in bfloat16.
+enum class FixedResult { kFloat, kBf16, kGateUp, kBiasFloat, kBiasBf16 };
+
+template <FixedResult kResult>
+inline constexpr bool kHasBias =
+    kResult == FixedResult::kBiasFloat || kResult == FixedResult::kBiasBf16;
+template <FixedResult kResult>
+inline constexpr bool kIsFloat =
+    kResult == FixedResult::kFloat || kResult == FixedResult::kBiasFloat;
 
 // Two neighbouring columns of a row of out in bfloat16.
 __device__ __forceinline__ void store_pair(const FixedParams& params, int token, int column,
@@ -50,10 +59,25 @@ __device__ __forceinline__ void store_tile(const FixedParams& params, int first_
                                            int first_token, const float (&sums)[Form::kSums]) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int row = first_row + static_cast<int>(threadIdx.x) / kWarp * 16;
+  float bias[2] = {};  // of rows g and g + 8
+  if constexpr (kHasBias<kResult>) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int column = row + lane / 4 + half * 8;
+      bias[half] = column < params.columns ? params.bias[column] : 0.0F;
+    }
+  }
 #pragma unroll
   for (int p = 0; p < Form::kTokens / 8; ++p) {
-    const float* const c = &sums[4 * p];
-    if constexpr (kResult == FixedResult::kFloat) {
+    float c[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      c[i] = sums[4 * p + i];
+      if constexpr (kHasBias<kResult>) {
+        c[i] = activate(params.activation, c[i] + bias[i / 2]);
+      }
+    }
+    if constexpr (kIsFloat<kResult>) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int token = first_token + 8 * p + lane % 4 * 2 + i % 2;
@@ -122,21 +146,26 @@ struct Product {
   void* out;
   int64_t out_stride;
   int64_t columns;
+  const float* bias = nullptr;
+  Activation activation = Activation::kNone;
 };
 
 template <typename Form, FixedResult kResult>
 void launch_form(const CudaContext& context, const Product& product) {
   const int64_t token_tiles = ceil_div<int64_t>(product.M, Form::kTokens);
   const int64_t tiles = token_tiles * ceil_div<int64_t>(product.weight_rows, Form::kRows);
-  const FixedParams params{.out = product.out,
-                           .out_stride = product.out_stride,
-                           .M = static_cast<int32_t>(product.M),
-                           .columns = static_cast<int32_t>(product.columns),
-                           .steps = static_cast<int32_t>(product.K / kFixedK),
-                           .token_tiles = static_cast<int32_t>(token_tiles),
-                           .tiles = static_cast<int32_t>(tiles),
-                           .pairs = product.columns % 2 == 0 && product.out_stride % 2 == 0 &&
-                                    reinterpret_cast<uintptr_t>(product.out) % 4 == 0};
+  const FixedParams params{
+      .out = product.out,
+      .out_stride = product.out_stride,
+      .bias = product.bias,
+      .activation = product.activation,
+      .M = static_cast<int32_t>(product.M),
+      .columns = static_cast<int32_t>(product.columns),
+      .steps = static_cast<int32_t>(ceil_div<int64_t>(product.K, Form::kBoxes * kFixedK)),
+      .token_tiles = static_cast<int32_t>(token_tiles),
+      .tiles = static_cast<int32_t>(tiles),
+      .pairs = product.columns % 2 == 0 && product.out_stride % 2 == 0 &&
+               reinterpret_cast<uintptr_t>(product.out) % 4 == 0};
   const CUtensorMap weight = make_tensor_map(product.weight, product.weight_rows, product.K,
                                              product.K, static_cast<uint32_t>(Form::kRows));
   const CUtensorMap x = make_tensor_map(product.x, product.M, product.K, product.x_stride,
@@ -153,14 +182,17 @@ void launch_form(const CudaContext& context, const Product& product) {
                weight, x, params);
 }
 
-using Tokens16 = FixedForm<16, 1, 2, 11>;
-using Tokens32 = FixedForm<32, 1, 2, 9>;
-using Tokens64 = FixedForm<64, 1, 2, 6>;
-using Tokens128 = FixedForm<128, 2, 1, 6>;
-using Tokens256 = FixedForm<256, 2, 1, 4>;
+// The narrow ones: three blocks a multiprocessor, so that the last round of tiles (a tile takes 15
+// to 20 us however idle the device is) is a smaller part; two boxes a stage, since a wait for a
+// barrier costs as much as the products of a box.
+using Tokens16 = FixedForm<16, 1, 3, 2, 3>;
+using Tokens32 = FixedForm<32, 1, 3, 2, 3>;
+using Tokens64 = FixedForm<64, 1, 2, 2, 3>;
+using Tokens128 = FixedForm<128, 2, 1, 1, 6>;
+using Tokens256 = FixedForm<256, 2, 1, 1, 4>;
 
-// Cycles of a multiprocessor that all tiles of a form take, for a step of K: its products (two
-// results of 64 rows a cycle), or its bytes at what the second level cache delivers.
+// Cycles of a multiprocessor that all tiles of a form take, for 64 of K: its products (two results
+// of 64 rows a cycle), or its bytes at what the second level cache delivers.
 template <typename Form>
 int64_t cycles_of(const CudaContext& context, const Product& product) {
   constexpr int64_t kBytesPerCycle = 50;
@@ -172,15 +204,30 @@ int64_t cycles_of(const CudaContext& context, const Product& product) {
          std::max(kProducts, kBytes / kBytesPerCycle);
 }
 
+// The same of wide_product.cu: tiles of 256 x 256 for two multiprocessors.
+int64_t wide_cycles(const CudaContext& context, int64_t M, int64_t weight_rows) {
+  const int64_t tiles =
+      ceil_div<int64_t>(M, kWideCluster * kWideRows) * ceil_div<int64_t>(weight_rows, kWideColumns);
+  return ceil_div<int64_t>(tiles, context.device.num_sms / kWideCluster) * 2 * kWideCluster *
+         kWideRows * kWideColumns / 128;
+}
+
+int64_t least_cycles(const CudaContext& context, const Product& product) {
+  return std::min({cycles_of<Tokens64>(context, product), cycles_of<Tokens128>(context, product),
+                   cycles_of<Tokens256>(context, product)});
+}
+
 template <FixedResult kResult>
 void launch_product(const CudaContext& context, const Product& product) {
-  if (product.M <= Tokens16::kTokens) {
-    launch_form<Tokens16, kResult>(context, product);
-    return;
-  }
-  if (product.M <= Tokens32::kTokens) {
-    launch_form<Tokens32, kResult>(context, product);
-    return;
+  if constexpr (!kHasBias<kResult>) {
+    if (product.M <= Tokens16::kTokens) {
+      launch_form<Tokens16, kResult>(context, product);
+      return;
+    }
+    if (product.M <= Tokens32::kTokens) {
+      launch_form<Tokens32, kResult>(context, product);
+      return;
+    }
   }
   const int64_t small = cycles_of<Tokens64>(context, product);
   const int64_t middle = cycles_of<Tokens128>(context, product);
@@ -201,14 +248,10 @@ constexpr int32_t kFixedArch = 90;
 
 bool serves_fixed(const CudaContext& context, int64_t K, const void* x, int64_t x_stride) {
   return context.device.arch == cuda::kFixedArch && context.compute_dtype == DType::kBF16 &&
-         K % cuda::kFixedK == 0 && x_stride % 8 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0;
+         K % 8 == 0 && x_stride % 8 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0;
 }
 
 void launch_fixed_product(CudaContext& context, const MatmulArgs& args) {
-  if (serves_wide(context, args)) {
-    launch_wide_product(context, args);
-    return;
-  }
   const cuda::Product product{.weight = args.weight,
                               .weight_rows = args.N,
                               .K = args.K,
@@ -218,7 +261,10 @@ void launch_fixed_product(CudaContext& context, const MatmulArgs& args) {
                               .out = args.out,
                               .out_stride = args.out_stride,
                               .columns = args.N};
-  if (args.out_float) {
+  if (serves_wide(context, args) &&
+      cuda::wide_cycles(context, args.M, args.N) <= cuda::least_cycles(context, product)) {
+    launch_wide_product(context, args);
+  } else if (args.out_float) {
     cuda::launch_product<cuda::FixedResult::kFloat>(context, product);
   } else {
     cuda::launch_product<cuda::FixedResult::kBf16>(context, product);
@@ -226,21 +272,45 @@ void launch_fixed_product(CudaContext& context, const MatmulArgs& args) {
 }
 
 void launch_fixed_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args) {
-  if (serves_wide_gate_up(context, args)) {
-    launch_wide_gate_up_silu(context, args);
-    return;
-  }
   const auto& weight = static_cast<const CudaGateUp&>(*args.weight);
-  cuda::launch_product<cuda::FixedResult::kGateUp>(
-      context, {.weight = weight.values.data(),
-                .weight_rows = cuda::ceil_div<int64_t>(weight.I, kGateUpGroup) * 2 * kGateUpGroup,
-                .K = weight.K,
-                .x = args.x,
-                .x_stride = args.x_stride,
-                .M = args.M,
-                .out = args.out,
-                .out_stride = args.out_stride,
-                .columns = weight.I});
+  const cuda::Product product{
+      .weight = weight.values.data(),
+      .weight_rows = cuda::ceil_div<int64_t>(weight.I, kGateUpGroup) * 2 * kGateUpGroup,
+      .K = weight.K,
+      .x = args.x,
+      .x_stride = args.x_stride,
+      .M = args.M,
+      .out = args.out,
+      .out_stride = args.out_stride,
+      .columns = weight.I};
+  if (serves_wide_gate_up(context, args) &&
+      cuda::wide_cycles(context, args.M, product.weight_rows) <=
+          cuda::least_cycles(context, product)) {
+    launch_wide_gate_up_silu(context, args);
+  } else {
+    cuda::launch_product<cuda::FixedResult::kGateUp>(context, product);
+  }
+}
+
+void launch_fixed_bias(CudaContext& context, const LinearBiasArgs& args) {
+  const LinearArgs& linear = args.linear;
+  const auto& weight = static_cast<const CudaLinear&>(*linear.weight);
+  const cuda::Product product{.weight = weight.values.data(),
+                              .weight_rows = weight.N,
+                              .K = weight.K,
+                              .x = linear.x,
+                              .x_stride = linear.x_stride,
+                              .M = linear.M,
+                              .out = linear.out,
+                              .out_stride = linear.out_stride,
+                              .columns = weight.N,
+                              .bias = args.bias,
+                              .activation = args.activation};
+  if (linear.out_float) {
+    cuda::launch_product<cuda::FixedResult::kBiasFloat>(context, product);
+  } else {
+    cuda::launch_product<cuda::FixedResult::kBiasBf16>(context, product);
+  }
 }
 
 }  // namespace deltaserve

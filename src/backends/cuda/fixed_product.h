@@ -7,6 +7,7 @@
 #include "backends/cuda/cuda_context.h"
 #include "backends/cuda/lt_matmul.h"
 #include "ops/args.h"
+#include "ops/vision_args.h"
 
 namespace deltaserve {
 
@@ -17,10 +18,11 @@ void launch_matmul(CudaContext& context, const MatmulArgs& args);
 void launch_invariant_linear(CudaContext& context, const LinearArgs& args);
 void launch_invariant_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args);
 
-// bfloat16 on sm_90a, K a multiple of 64, x on borders of 16 bytes.
+// bfloat16 on sm_90a, rows of W and of x on borders of 16 bytes.
 bool serves_fixed(const CudaContext& context, int64_t K, const void* x, int64_t x_stride);
 void launch_fixed_product(CudaContext& context, const MatmulArgs& args);
 void launch_fixed_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args);
+void launch_fixed_bias(CudaContext& context, const LinearBiasArgs& args);
 
 // Both dtypes, any shape: a warp a row of W (plain_product.cu).
 void launch_plain_product(CudaContext& context, const MatmulArgs& args);

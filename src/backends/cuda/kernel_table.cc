@@ -90,7 +90,9 @@ std::vector<KernelInfo> cuda_kernel_table(const CudaContext& context) {
       {"write_kv", rows},
       {"moe_topk", "float32 softmax"},
       {"moe_block", moe_block_kernels(context)},
-      {"linear_bias", invariant_product(context, matrix) + ", then bias and activation in float32"},
+      {"linear_bias",
+       hopper ? "wgmma, bias and activation on the sums"
+              : invariant_product(context, matrix) + ", then bias and activation in float32"},
       {"add_layer_norm", rows},
       {"add_positions", "float32"},
       {"vision_rope", rows},

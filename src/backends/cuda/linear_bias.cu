@@ -1,8 +1,11 @@
-// linear_bias: slices of the product in float32, then bias and activation, rounded once.
+// linear_bias: on the sums of fixed_product.cu where that serves, else slices of the product in
+// float32, then bias and activation, rounded once.
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/fixed_product.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/sliced_product.h"
+#include "backends/cuda/vision_activation.cuh"
 #include "backends/cuda/vision_ops.h"
 
 namespace deltaserve {
@@ -11,20 +14,6 @@ namespace {
 
 constexpr int kThreads = 128;
 constexpr int kVector = 4;  // outputs of a thread where rows lie on such borders
-
-__device__ float activate(Activation activation, float x) {
-  constexpr float kSqrtTwoOverPi = 0.797884560802865F;
-  constexpr float kSqrtHalf = 0.707106781186548F;
-  switch (activation) {
-    case Activation::kNone:
-      return x;
-    case Activation::kGeluTanh:
-      return 0.5F * x * (1.0F + tanhf(kSqrtTwoOverPi * (x + 0.044715F * x * x * x)));
-    case Activation::kGeluErf:
-      return 0.5F * x * erfcf(-x * kSqrtHalf);
-  }
-  return x;
-}
 
 // product [M, columns] to out [M, ...] at the slice's first column; bias begins there too. grid (M,
 // columns / (kThreads * N) up).
@@ -82,7 +71,9 @@ void run(CudaContext& context, const LinearBiasArgs& args) {
 }  // namespace cuda
 
 void launch_linear_bias(CudaContext& context, const LinearBiasArgs& args) {
-  if (args.linear.out_float || context.compute_dtype == DType::kF32) {
+  if (serves_fixed(context, args.linear.weight->K, args.linear.x, args.linear.x_stride)) {
+    launch_fixed_bias(context, args);
+  } else if (args.linear.out_float || context.compute_dtype == DType::kF32) {
     cuda::run<float>(context, args);
   } else {
     cuda::run<cuda::bf16>(context, args);
