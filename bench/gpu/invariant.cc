@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstdio>
 
+#include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/fixed_product.h"
+#include "backends/cuda/lt_matmul.h"
 #include "graph_timer.h"
 #include "kernel_case.h"
 
@@ -89,6 +91,28 @@ class Case {
     }
   }
 
+  // The same by cuBLASLt, as steps without the flag have it for numbers of rows between.
+  void launch_library(int64_t M, void* out) {
+    if (kind_ == Kind::kGateUp) {
+      launch_sliced_gate_up_silu(context_, {.M = M,
+                                            .x = x_.data(),
+                                            .x_stride = K_,
+                                            .weight = &weight_,
+                                            .out = out,
+                                            .out_stride = columns()});
+    } else {
+      context_.matmul().run({.M = M,
+                             .N = N_,
+                             .K = K_,
+                             .x = x_.data(),
+                             .x_stride = K_,
+                             .weight = weight_.values.data(),
+                             .out = out,
+                             .out_stride = N_,
+                             .out_float = kind_ == Kind::kFloat});
+    }
+  }
+
   std::vector<float> run(int64_t first, int64_t M) {
     const auto count = static_cast<size_t>(M * columns());
     const CudaMemory out = to_device(out_dtype(), std::vector<float>(count, NAN));
@@ -169,17 +193,23 @@ void time_shape(CudaContext& context, const char* what, Kind kind, int64_t N, in
   const CudaMemory out(static_cast<size_t>(kMostTimed * N) * sizeof(float));
   for (const int64_t M : {int64_t{1}, int64_t{8}, int64_t{16}, int64_t{32}, int64_t{64},
                           int64_t{128}, int64_t{256}, int64_t{512}, int64_t{1024}, kMostTimed}) {
-    const auto run = [&] {
-      for (Case& one : cases) {
-        one.launch(0, M, out.data());
-      }
+    const auto time = [&](const char* form, auto&& launch) {
+      const auto run = [&] {
+        for (Case& one : cases) {
+          launch(one);
+        }
+      };
+      run();
+      print_time(std::string(form) + " " + what + " " + std::to_string(N) + " x " +
+                     std::to_string(K) + " M " + std::to_string(M),
+                 graph_microseconds(context, run, 11) / static_cast<double>(copies),
+                 1e6 * std::max(static_cast<double>(bytes) / kCopyBytes,
+                                2.0 * static_cast<double>(M * N * K) / kTensorFlops));
     };
-    run();
-    print_time(std::string("fixed ") + what + " " + std::to_string(N) + " x " + std::to_string(K) +
-                   " M " + std::to_string(M),
-               graph_microseconds(context, run, 11) / static_cast<double>(copies),
-               1e6 * std::max(static_cast<double>(bytes) / kCopyBytes,
-                              2.0 * static_cast<double>(M * N * K) / kTensorFlops));
+    time("fixed", [&](Case& one) { one.launch(0, M, out.data()); });
+    if (kind != Kind::kBias && M > kMaxStreamedRows) {
+      time("cuBLASLt", [&](Case& one) { one.launch_library(M, out.data()); });
+    }
   }
 }
 
