@@ -42,9 +42,10 @@ __device__ __forceinline__ int cluster_rank() {
   return static_cast<int>(rank);
 }
 
-// The two halves of cluster_sync.
-__device__ __forceinline__ void cluster_arrive() {
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+// The two halves of a barrier of all threads of the cluster that says nothing of what was written,
+// so that arriving does not wait for it. Initialised mbarriers are visible after their fence.
+__device__ __forceinline__ void cluster_arrive_relaxed() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
 __device__ __forceinline__ void cluster_wait() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
@@ -68,15 +69,17 @@ __device__ __forceinline__ void mbarrier_arrive_at(uint32_t barrier, int rank) {
       : "memory");
 }
 
-// Stores at this place in the shared memory of block `rank`.
-__device__ __forceinline__ void store_at(uint32_t place, int rank, float value) {
+// Stores at this place in the shared memory of block `rank`, whose `barrier` counts the four bytes.
+__device__ __forceinline__ void store_async_at(uint32_t place, int rank, float value,
+                                               uint32_t barrier) {
   asm volatile(
       "{\n"
-      ".reg .b32 there;\n"
+      ".reg .b32 there, barrier;\n"
       "mapa.shared::cluster.u32 there, %0, %1;\n"
-      "st.shared::cluster.f32 [there], %2;\n"
+      "mapa.shared::cluster.u32 barrier, %3, %1;\n"
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32 [there], %2, [barrier];\n"
       "}" ::"r"(place),
-      "r"(rank), "f"(value)
+      "r"(rank), "f"(value), "r"(barrier)
       : "memory");
 }
 

@@ -35,7 +35,7 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
   const int heads_per_key = decode.num_v_heads / decode.num_k_heads;
   const int key_head = head / heads_per_key;
   const int64_t C = int64_t{2 * decode.num_k_heads + decode.num_v_heads} * kDecodeDim;
-  Team::begin();
+  Team::begin(shared);
 
   // What no kernel of this step writes, and what the cache may fetch already.
   const int64_t slot = decode.state_slots[s];
@@ -81,6 +81,7 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
     }
   };
   if (kEarly) load_state();
+  Team::wait_begun();
   wait_for_previous();
 
   if (warp < kConvWarps) {
@@ -113,9 +114,8 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
       load_key_query<4>(shared.conv[kKeyWarp], shared.conv[kQueryWarp], lane, kDecodeDim);
   const float output =
       apply_token<kDecodeRows, 4>(S, x, to_float(shared.conv[kValueWarp][own_row]), gates, lane);
-  Team::wait_begun();
   if (SumLanes<kDecodeRows>::has_output(lane)) {
-    Team::store_at_first(shared.out + own_row, to_float(from_float<X>(output)));
+    Team::store_row(shared, own_row, to_float(from_float<X>(output)));
   }
   Team::arrive_rows(norms);
   let_next_start();
@@ -123,8 +123,8 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
   for (int r = 0; r < kDecodeRows; ++r) {
     store_columns<4>(state + r * kDecodeDim, S[r], lane, kDecodeDim);
   }
-  Team::wait_rows(norms);
   if (norms) {
+    Team::wait_rows(shared);
     float y[4];
     load<4>(shared.out + lane * 4, y);
     norm_head<4>(y, z, norm_weight, kDecodeDim, decode.eps);

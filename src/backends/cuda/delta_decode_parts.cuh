@@ -50,41 +50,55 @@ struct DeltaDecodeShared {
   alignas(16) X conv[kConvWarps][kDecodeDim];  // q, k, v after the convolution
   float history[2][kConvHistory][kDecodeDim];  // of q and k after this step
   float out[kDecodeDim];                       // of the rule, rounded to X
+  uint64_t rows_barrier;                       // counts the bytes of `out` from a cluster
 };
 
-// Barriers and shared memory of the blocks that share a head.
+// How the rows of a head come to the warp that norms it: from its own block, or from two blocks of
+// a cluster to the first of them.
 template <int Parts>
 struct HeadTeam {
   static constexpr int kThreads = kHeadWarps * kWarp / Parts;
 
-  // Says that this block has begun: others may write into its shared memory after `wait_begun`.
-  static __device__ __forceinline__ void begin() {
-    if constexpr (Parts > 1) cluster_arrive();
+  // Before anything else, and before the first row is stored.
+  template <typename X>
+  static __device__ __forceinline__ void begin(DeltaDecodeShared<X>& shared) {
+    if constexpr (Parts > 1) {
+      const uint32_t barrier = shared_address(&shared.rows_barrier);
+      if (threadIdx.x == 0) {
+        mbarrier_init(barrier, 1);
+        mbarrier_init_fence();
+        mbarrier_arrive_expect(barrier, sizeof(shared.out));
+      }
+      cluster_arrive_relaxed();
+    }
   }
   static __device__ __forceinline__ void wait_begun() {
-    if constexpr (Parts > 1) cluster_wait();
-  }
-  // Says that this warp's rows are there; `wait_rows` returns to the warp that norms when all are.
-  static __device__ __forceinline__ void arrive_rows(bool norms) {
     if constexpr (Parts > 1) {
-      cluster_arrive();
-    } else if (!norms) {
+      cluster_wait();
+    }
+  }
+  template <typename X>
+  static __device__ __forceinline__ void store_row(DeltaDecodeShared<X>& shared, int row,
+                                                   float value) {
+    if constexpr (Parts > 1) {
+      store_async_at(shared_address(shared.out + row), 0, value,
+                     shared_address(&shared.rows_barrier));
+    } else {
+      shared.out[row] = value;
+    }
+  }
+  // After store_row, by all warps; then wait_rows by the one that norms.
+  static __device__ __forceinline__ void arrive_rows(bool norms) {
+    if (Parts == 1 && !norms) {
       named_barrier_arrive<kThreads>(1);
     }
   }
-  static __device__ __forceinline__ void wait_rows(bool norms) {
+  template <typename X>
+  static __device__ __forceinline__ void wait_rows(DeltaDecodeShared<X>& shared) {
     if constexpr (Parts > 1) {
-      cluster_wait();
-    } else if (norms) {
-      named_barrier<kThreads>(1);
-    }
-  }
-  // Writes into the shared memory of the block that norms the head, the first.
-  static __device__ __forceinline__ void store_at_first(float* place, float value) {
-    if constexpr (Parts > 1) {
-      store_at(shared_address(place), 0, value);
+      mbarrier_wait(shared_address(&shared.rows_barrier), 0);
     } else {
-      *place = value;
+      named_barrier<kThreads>(1);
     }
   }
 };
