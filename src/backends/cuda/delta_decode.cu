@@ -46,6 +46,8 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
                         : warp == kKeyWarp ? decode.num_k_heads + key_head
                                            : 2 * decode.num_k_heads + head;
   const int64_t channel = int64_t{conv_head} * kDecodeDim + lane * 4;
+  // Of v a block has the channels of its rows only.
+  const bool own_channels = warp != kValueWarp || lane / (kWarp / Parts) == part;
   float* const history = decode.conv_state + slot * kConvHistory * C + channel;
   if (!kEarly && !fresh) {
     if (lane == 0) {
@@ -73,7 +75,7 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
   float S[kDecodeRows][4];
   const auto load_state = [&] {
     if (warp < kConvWarps) {
-      conv.load_history(history, C, fresh);
+      conv.load_history(history, C, fresh || !own_channels);
     }
 #pragma unroll
     for (int r = 0; r < kDecodeRows; ++r) {
@@ -97,7 +99,7 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
     conv.store_output(shared.conv[warp] + lane * 4);
     if (warp != kValueWarp) {
       conv.keep_history(shared.history[warp][0] + lane * 4);
-    } else if (lane / (kWarp / Parts) == part) {
+    } else if (own_channels) {
       conv.store_history(history, C);
     }
   }
