@@ -29,8 +29,26 @@ Attention::Attention(const ModelConfig& config, const std::string& prefix, Weigh
   o_proj_ = loader.linear(prefix + "o_proj.weight", hidden_size_, q_rows);
 }
 
-void Attention::forward(const Step& step, const RopeBuffers& rope, const void* x, float* out,
-                        void* kv_cache) const {
+LinearArgs Attention::input(const Step& step, const void* x) const {
+  return {.M = step.T,
+          .x = x,
+          .x_stride = hidden_size_,
+          .weight = qkv_proj_.get(),
+          .out = step.workspace.projected.data(),
+          .out_stride = row_stride(qkv_proj_->N)};
+}
+
+LinearArgs Attention::output(const Step& step, float* out) const {
+  return {.M = step.T,
+          .x = step.workspace.core.data(),
+          .x_stride = row_stride(int64_t{num_heads_} * head_dim_),
+          .weight = o_proj_.get(),
+          .out = out,
+          .out_stride = hidden_size_,
+          .out_float = true};
+}
+
+void Attention::mix(const Step& step, const RopeBuffers& rope, void* kv_cache) const {
   Backend& backend = step.backend;
   const int64_t stride = row_stride(qkv_proj_->N);
   const int64_t q_width = int64_t{2} * num_heads_ * head_dim_;
@@ -41,12 +59,6 @@ void Attention::forward(const Step& step, const RopeBuffers& rope, const void* x
   const void* v = step.at(q, q_width + kv_width);
   void* core = step.workspace.core.data();
 
-  backend.linear({.M = step.T,
-                  .x = x,
-                  .x_stride = hidden_size_,
-                  .weight = qkv_proj_.get(),
-                  .out = q,
-                  .out_stride = stride});
   backend.qk_norm_rope({.batch = &step.batch,
                         .num_heads = num_heads_,
                         .num_kv_heads = num_kv_heads_,
@@ -82,13 +94,6 @@ void Attention::forward(const Step& step, const RopeBuffers& rope, const void* x
                      .kv_cache = kv_cache,
                      .out = core,
                      .out_stride = out_stride});
-  backend.linear({.M = step.T,
-                  .x = core,
-                  .x_stride = out_stride,
-                  .weight = o_proj_.get(),
-                  .out = out,
-                  .out_stride = hidden_size_,
-                  .out_float = true});
 }
 
 }  // namespace deltaserve

@@ -26,9 +26,12 @@ class Attention {
   // Tensors under `prefix` ("...layers.N.self_attn."). Errors are kept by the loader.
   Attention(const ModelConfig& config, const std::string& prefix, WeightLoader& loader);
 
-  // out [T, H] = mixer(x [T, H]), both X; kv_cache is this layer's pool.
-  void forward(const Step& step, const RopeBuffers& rope, const void* x, float* out,
-               void* kv_cache) const;
+  // The projections before and behind the mixer: `linear` of x [T, H] X to the workspace, and from
+  // there to out [T, H] float32.
+  LinearArgs input(const Step& step, const void* x) const;
+  LinearArgs output(const Step& step, float* out) const;
+  // What stands between them; kv_cache is this layer's pool.
+  void mix(const Step& step, const RopeBuffers& rope, void* kv_cache) const;
 
  private:
   int32_t num_heads_ = 0;     // nh

@@ -27,6 +27,17 @@ DecoderLayer::DecoderLayer(const ModelConfig& config, int32_t index, WeightLoade
   }
 }
 
+LinearArgs DecoderLayer::input(const Step& step, const void* x) const {
+  const auto* linear = std::get_if<GatedDeltaNet>(&mixer);
+  return linear != nullptr ? linear->input(step, x) : std::get<Attention>(mixer).input(step, x);
+}
+
+LinearArgs DecoderLayer::output(const Step& step, float* out) const {
+  const auto* linear = std::get_if<GatedDeltaNet>(&mixer);
+  return linear != nullptr ? linear->output(step, out)
+                           : std::get<Attention>(mixer).output(step, out);
+}
+
 Decoder::Decoder(ModelConfig config, Backend& backend, WeightLoader& loader)
     : config_(std::move(config)), backend_(backend), rope_(config_.rope, loader) {
   const int64_t V = config_.vocab_size;
@@ -175,21 +186,59 @@ void Decoder::run_layers(const Step& step, const HiddenCallback& on_hidden) {
   const float* pending = nullptr;
   size_t linear_index = 0;
   size_t full_index = 0;
+  bool projected = false;  // the layer's input, by the segment before it
   for (size_t i = 0; i < layers_.size(); ++i) {
     const DecoderLayer& layer = layers_[i];
-    add_norm(residual, pending, layer.input_norm, normed, step.T);
-    report_hidden(on_hidden, static_cast<int32_t>(i), DType::kF32, residual, step.T);
+    if (!projected) {
+      add_norm(residual, pending, layer.input_norm, normed, step.T);
+      report_hidden(on_hidden, static_cast<int32_t>(i), DType::kF32, residual, step.T);
+      backend_.linear(layer.input(step, normed));
+    }
     if (const auto* linear = std::get_if<GatedDeltaNet>(&layer.mixer)) {
-      linear->forward(step, normed, delta, cache_.linear_state(linear_index));
+      linear->mix(step, cache_.linear_state(linear_index));
       ++linear_index;
     } else {
-      std::get<Attention>(layer.mixer).forward(step, rope_, normed, delta, cache_.kv(full_index));
+      std::get<Attention>(layer.mixer).mix(step, rope_, cache_.kv(full_index));
       ++full_index;
     }
+    const LinearArgs output = layer.output(step, delta);
+    projected = !on_hidden && i + 1 < layers_.size() && run_segment(step, i, output);
+    if (projected) {
+      pending = nullptr;
+      continue;
+    }
+    backend_.linear(output);
     if (i + 1 < layers_.size()) {
       pending = run_ffn(step, layer, {.residual = residual, .delta = delta, .normed = normed});
     }
   }
+}
+
+bool Decoder::run_segment(const Step& step, size_t index, const LinearArgs& output) const {
+  const DecoderLayer& layer = layers_[index];
+  const DecoderLayer& next = layers_[index + 1];
+  const auto* mlp = std::get_if<Mlp>(&layer.ffn);
+  if (mlp == nullptr) {
+    return false;
+  }
+  const LinearArgs input = next.input(step, workspace_->normed.data());
+  return backend_.dense_segment({.T = step.T,
+                                 .H = config_.hidden_size,
+                                 .x = output.x,
+                                 .x_stride = output.x_stride,
+                                 .out = output.weight,
+                                 .norm = layer.post_attention_norm.as<float>(),
+                                 .gate_up = &mlp->gate_up(),
+                                 .down = &mlp->down_proj(),
+                                 .next_norm = next.input_norm.as<float>(),
+                                 .in = input.weight,
+                                 .eps = config_.rms_norm_eps,
+                                 .residual = workspace_->residual.as<float>(),
+                                 .normed = workspace_->normed.data(),
+                                 .inner = workspace_->inner.data(),
+                                 .inner_stride = row_stride(config_.intermediate_size),
+                                 .projected = input.out,
+                                 .projected_stride = input.out_stride});
 }
 
 const float* Decoder::run_ffn(const Step& step, const DecoderLayer& layer, const Rows& rows) const {

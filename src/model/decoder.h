@@ -27,6 +27,10 @@ struct DecoderLayer {
   DeviceBuffer post_attention_norm;  // [H]
   std::variant<std::monostate, GatedDeltaNet, Attention> mixer;
   std::variant<std::monostate, Mlp, Moe> ffn;
+
+  // The mixer's projections (see there).
+  LinearArgs input(const Step& step, const void* x) const;
+  LinearArgs output(const Step& step, float* out) const;
 };
 
 class Decoder final : public Model {
@@ -63,6 +67,9 @@ class Decoder final : public Model {
   void inject_vision(const Batch& batch) const;
   // All but the last layer's feed-forward network: its input is left in residual and delta.
   void run_layers(const Step& step, const HiddenCallback& on_hidden);
+  // What stands between the mixers of layers `index` and the next one, where the backend has it in
+  // one: residual and the next mixer's projected input. False: nothing has happened.
+  bool run_segment(const Step& step, size_t index, const LinearArgs& output) const;
   // residual += delta, then what the layer's network makes of the sum, for `step.T` rows. Returns
   // what the residual still lacks, or null.
   const float* run_ffn(const Step& step, const DecoderLayer& layer, const Rows& rows) const;

@@ -117,7 +117,7 @@ DeltaDecodeArgs GatedDeltaNet::ops(const Step& step, const PhaseView& phase,
 }
 
 // Phase by phase what carries state; the norm of all rows when the last one is done.
-void GatedDeltaNet::run_phases(const Step& step, const LinearState& state) const {
+void GatedDeltaNet::mix(const Step& step, const LinearState& state) const {
   Backend& backend = step.backend;
   const auto copy_snapshots = [&](const PhaseView& phase) {
     for (const StateCopy& copy : phase.snapshots) state.copy(backend, copy.from, copy.to);
@@ -138,23 +138,23 @@ void GatedDeltaNet::run_phases(const Step& step, const LinearState& state) const
   backend.gated_rms_norm(first.norm);
 }
 
-void GatedDeltaNet::forward(const Step& step, const void* x, float* out,
-                            const LinearState& state) const {
-  Backend& backend = step.backend;
-  backend.linear({.M = step.T,
-                  .x = x,
-                  .x_stride = hidden_size_,
-                  .weight = in_proj_.get(),
-                  .out = step.workspace.projected.data(),
-                  .out_stride = row_stride(in_proj_->N)});
-  run_phases(step, state);
-  backend.linear({.M = step.T,
-                  .x = step.workspace.convolved.data(),
-                  .x_stride = row_stride(int64_t{num_v_heads_} * dv_),
-                  .weight = out_proj_.get(),
-                  .out = out,
-                  .out_stride = hidden_size_,
-                  .out_float = true});
+LinearArgs GatedDeltaNet::input(const Step& step, const void* x) const {
+  return {.M = step.T,
+          .x = x,
+          .x_stride = hidden_size_,
+          .weight = in_proj_.get(),
+          .out = step.workspace.projected.data(),
+          .out_stride = row_stride(in_proj_->N)};
+}
+
+LinearArgs GatedDeltaNet::output(const Step& step, float* out) const {
+  return {.M = step.T,
+          .x = step.workspace.convolved.data(),
+          .x_stride = row_stride(int64_t{num_v_heads_} * dv_),
+          .weight = out_proj_.get(),
+          .out = out,
+          .out_stride = hidden_size_,
+          .out_float = true};
 }
 
 }  // namespace deltaserve

@@ -18,13 +18,16 @@ class GatedDeltaNet {
   // Tensors under `prefix` ("...layers.N.linear_attn."). Errors are kept by the loader.
   GatedDeltaNet(const ModelConfig& config, const std::string& prefix, WeightLoader& loader);
 
-  // out [T, H] = mixer(x [T, H]), both X; `state` are this layer's pools. Snapshots that are due
-  // after a phase are taken of this layer's state.
-  void forward(const Step& step, const void* x, float* out, const LinearState& state) const;
+  // The projections before and behind the mixer: `linear` of x [T, H] X to the workspace, and from
+  // there to out [T, H] float32.
+  LinearArgs input(const Step& step, const void* x) const;
+  LinearArgs output(const Step& step, float* out) const;
+  // What stands between them; `state` are this layer's pools. Snapshots that are due after a phase
+  // are taken of this layer's state.
+  void mix(const Step& step, const LinearState& state) const;
 
  private:
   DeltaDecodeArgs ops(const Step& step, const PhaseView& phase, const LinearState& state) const;
-  void run_phases(const Step& step, const LinearState& state) const;
 
   int32_t num_k_heads_ = 0;  // Hk
   int32_t num_v_heads_ = 0;  // Hv

@@ -97,6 +97,8 @@ class Backend {
   virtual void gated_rms_norm(const GatedRmsNormArgs& args) = 0;
   // May fuse the three ops before. Returns whether it did; else nothing has happened.
   virtual bool delta_decode(const DeltaDecodeArgs& /*args*/) { return false; }
+  // May fuse what stands between two mixers. Returns whether it did; else nothing has happened.
+  virtual bool dense_segment(const DenseSegmentArgs& /*args*/) { return false; }
   virtual void moe_topk(const MoeTopkArgs& args) = 0;
   virtual void moe(const MoeArgs& args) = 0;
   // May fuse a block's ops. Returns whether it did; else nothing has happened.

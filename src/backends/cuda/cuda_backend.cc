@@ -104,6 +104,9 @@ class CudaBackend final : public Backend {
   bool delta_decode(const DeltaDecodeArgs& args) override {
     return launch_delta_decode(context_, args);
   }
+  bool dense_segment(const DenseSegmentArgs& args) override {
+    return launch_dense_segment(context_, args);
+  }
   void moe_topk(const MoeTopkArgs& args) override { launch_moe_topk(context_, args); }
   void moe(const MoeArgs& args) override { launch_moe(context_, args); }
   bool moe_block(const MoeBlockArgs& args) override { return launch_moe_block(context_, args); }

@@ -19,6 +19,7 @@ void launch_causal_conv1d(CudaContext& context, const CausalConv1dArgs& args);
 void launch_gated_delta_rule(CudaContext& context, const GatedDeltaRuleArgs& args);
 void launch_gated_rms_norm(CudaContext& context, const GatedRmsNormArgs& args);
 bool launch_delta_decode(CudaContext& context, const DeltaDecodeArgs& args);
+bool launch_dense_segment(CudaContext& context, const DenseSegmentArgs& args);
 void launch_moe_topk(CudaContext& context, const MoeTopkArgs& args);
 void launch_moe(CudaContext& context, const MoeArgs& args);
 bool launch_moe_block(CudaContext& context, const MoeBlockArgs& args);
