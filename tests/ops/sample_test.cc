@@ -220,6 +220,37 @@ TEST_P(Sample, DrawsTheTokenOfTheReferenceOverAWholeVocabulary) {
   }
 }
 
+// Small values of top_k over a head in bfloat16, whose equals lie across the cut, and over rows
+// that leave fewer tokens than top_k: with and without a mask, peaked and flat.
+TEST_P(Sample, SmallTopKDrawsTheTokenOfTheReference) {
+  constexpr int64_t kV = 30011;
+  std::vector<uint64_t> allowed(kV / 64 + 1);
+  allowed[3] = 5;
+  allowed[400] = 1;
+  allowed[kV / 64] = 4;
+  for (const float scale : {0.0F, 0.02F, 4.0F}) {
+    std::vector<float> logits = random_values(kV, 5, scale);
+    for (float& value : logits) {
+      value = to_float(to_bfloat16(value));
+    }
+    std::vector<SamplingRow> rows;
+    for (const int32_t top_k : {1, 2, 20, 64, 127, 128, 129, 300}) {
+      for (const float top_p : {0.5F, 0.95F, 1.0F}) {
+        const auto seed = static_cast<uint64_t>(rows.size());
+        rows.push_back({.temperature = 0.7F, .top_p = top_p, .top_k = top_k, .seed = seed});
+        rows.push_back({.top_p = top_p, .top_k = top_k, .min_p = 0.9F, .num_logprobs = top_k});
+        rows.push_back({.top_p = top_p, .top_k = top_k, .num_logprobs = 3});
+        rows.back().allowed = allowed.data();
+      }
+    }
+    std::vector<float> all;
+    for (size_t b = 0; b < rows.size(); ++b) {
+      all.insert(all.end(), logits.begin(), logits.end());
+    }
+    sample_both(all, kV, rows);
+  }
+}
+
 TEST_P(Sample, GreedyTakesTheLowestIdAmongEquals) {
   std::vector<float> logits(1000, -1.0F);
   logits[700] = logits[701] = logits[999] = 2.5F;
@@ -236,6 +267,39 @@ TEST_P(Sample, TopPOfZeroKeepsTheMostLikely) {
   const std::vector<float> logits = {0.0F, 1.0F, 3.0F, 2.9F};
   for (uint64_t seed = 0; seed < 20; ++seed) {
     EXPECT_EQ(sample_both(logits, 4, {{.top_p = 0.0F, .seed = seed}})[0].token, 2);
+  }
+}
+
+// Where top_p cuts a large vocabulary may be guessed from a part of it: the part tells the truth, a
+// lie (all other weights are larger or smaller), or nothing (they are equal).
+TEST_P(Sample, TopPCutsLargeVocabulariesExactly) {
+  constexpr int64_t kV = 40003;
+  std::mt19937 random(11);
+  std::normal_distribution<float> normal(0.0F, 2.5F);
+  std::vector<float> flat(kV);
+  std::generate(flat.begin(), flat.end(), [&] { return normal(random); });
+  std::vector<float> sorted = flat;
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  std::vector<float> misleading = flat;
+  for (size_t i = 0; i < misleading.size(); ++i) {
+    misleading[i] += i / 64 % 32 == 0 ? 6.0F : 0.0F;
+  }
+  std::vector<float> peaked(kV, -20.0F);
+  peaked[64] = 1.0F;
+  peaked[65] = 0.5F;
+  peaked[kV - 1] = 0.0F;
+  const std::vector<float> equal(kV, 0.25F);
+  for (const auto& logits : {flat, sorted, misleading, peaked, equal}) {
+    std::vector<SamplingRow> rows;
+    for (const float top_p : {0.0F, 0.3F, 0.95F, 0.9999F}) {
+      rows.push_back({.temperature = 0.9F, .top_p = top_p, .seed = rows.size()});
+      rows.push_back({.top_p = top_p, .min_p = 0.001F, .seed = rows.size()});
+    }
+    std::vector<float> all;
+    for (size_t b = 0; b < rows.size(); ++b) {
+      all.insert(all.end(), logits.begin(), logits.end());
+    }
+    sample_both(all, kV, rows);
   }
 }
 

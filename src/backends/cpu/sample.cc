@@ -20,6 +20,9 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 // Vectors may be stored past the last element of an output.
 constexpr int64_t kSlack = 16;
 
+// Vocabularies from here on are worth guessing where top_p cuts before all is looked at.
+constexpr int64_t kGuessedVocab = 32768;
+
 // Arrays of one thread, carved from its scratch.
 struct SampleScratch {
   float* adjusted = nullptr;         // [V]
@@ -90,6 +93,8 @@ class RowSampler {
   int32_t draw();
   int32_t draw_among(Candidate* candidates, int64_t count);
   int64_t largest_k(const float* values, const float* maxima, int64_t k);
+  void take_found(int64_t found);
+  TopP cut_top_p(double total);
 
   void add_logprobs(SampledToken& out);
 
@@ -203,14 +208,41 @@ int64_t RowSampler::largest_k(const float* values, const float* maxima, int64_t 
   }
   const int64_t found =
       scan_.collect(values, maxima, V_, threshold, scratch_.found_values, scratch_.found_tokens);
-  for (int64_t i = 0; i < found; ++i) {
-    scratch_.candidates[i] = {scratch_.found_values[i], scratch_.found_tokens[i]};
-  }
+  take_found(found);
   if (found > k) {
     std::nth_element(scratch_.candidates, scratch_.candidates + k, scratch_.candidates + found,
                      comes_before);
   }
   return std::min(found, k);
+}
+
+// Makes candidates of the first `found` tokens that a scan left.
+void RowSampler::take_found(int64_t found) {
+  for (int64_t i = 0; i < found; ++i) {
+    scratch_.candidates[i] = {scratch_.found_values[i], scratch_.found_tokens[i]};
+  }
+}
+
+// Where top_p cuts the weights of the whole vocabulary, `total` together.
+TopP RowSampler::cut_top_p(double total) {
+  const double target = static_cast<double>(row_.top_p) * total;
+  if (V_ >= kGuessedVocab) {
+    const WeightRange range = guess_cut(scratch_.weights, V_, total - target);
+    const HeavySum heavy = scan_.collect_between(scratch_.weights, V_, range.low, range.high,
+                                                 scratch_.found_values, scratch_.found_tokens);
+    take_found(heavy.found);
+    const double sum = sum_of_values(scratch_.candidates, scratch_.candidates + heavy.found);
+    if (heavy.sum < target && heavy.sum + sum >= target) {
+      return keep_top_p(scratch_.candidates, heavy.found, target, heavy.sum);
+    }
+  }
+  // Tokens this light weigh together at most half of what lies beyond the target.
+  const double light = 0.5 * (total - target) / static_cast<double>(V_);
+  const auto threshold = static_cast<float>(std::max(1.0, std::floor(light)));
+  const int64_t found = scan_.collect(scratch_.weights, nullptr, V_, threshold,
+                                      scratch_.found_values, scratch_.found_tokens);
+  take_found(found);
+  return keep_top_p(scratch_.candidates, found, target);
 }
 
 int32_t RowSampler::draw() {
@@ -231,16 +263,7 @@ int32_t RowSampler::draw() {
                              scratch_.weights);
   SampleCut cut;
   if (row_.top_p < 1.0F) {
-    const double target = static_cast<double>(row_.top_p) * total;
-    // Tokens this light weigh together at most half of what lies beyond the target.
-    const double light = 0.5 * (total - target) / static_cast<double>(V_);
-    const auto threshold = static_cast<float>(std::max(1.0, std::floor(light)));
-    const int64_t found = scan_.collect(scratch_.weights, nullptr, V_, threshold,
-                                        scratch_.found_values, scratch_.found_tokens);
-    for (int64_t i = 0; i < found; ++i) {
-      scratch_.candidates[i] = {scratch_.found_values[i], scratch_.found_tokens[i]};
-    }
-    const TopP kept = keep_top_p(scratch_.candidates, found, target);
+    const TopP kept = cut_top_p(total);
     cut = kept.cut;
     total = kept.sum;
   }

@@ -144,10 +144,21 @@ double weigh(const float* logits, const float* block_maxima, int64_t count, floa
   return sum_lanes(total) + rest;
 }
 
+// Stores the wanted lanes of v, which begins at token `first`, and their tokens; returns how many.
+// Whole vectors are stored: storing only the wanted lanes is microcode on Zen 4.
+template <class M>
+HWY_INLINE int64_t append(VF v, M wanted, int64_t first, float* values, int32_t* tokens) {
+  const FullF32 d;
+  const hn::RebindToSigned<FullF32> di;
+  const auto ids = hn::Iota(di, static_cast<int32_t>(first));
+  hn::StoreU(hn::Compress(ids, hn::RebindMask(di, wanted)), di, tokens);
+  hn::StoreU(hn::Compress(v, wanted), d, values);
+  return static_cast<int64_t>(hn::CountTrue(d, wanted));
+}
+
 int64_t collect(const float* values, const float* block_maxima, int64_t count, float threshold,
                 float* out_values, int32_t* out_tokens) {
   const FullF32 d;
-  const hn::RebindToSigned<FullF32> di;
   const int64_t lanes = lane_count();
   int64_t found = 0;
   for_each_block(count, [&](int64_t block, int64_t begin, int64_t end) HWY_ATTR {
@@ -161,9 +172,7 @@ int64_t collect(const float* values, const float* block_maxima, int64_t count, f
       if (hn::AllFalse(d, wanted)) {
         continue;
       }
-      const auto tokens = hn::Iota(di, static_cast<int32_t>(i));
-      hn::CompressStore(tokens, hn::RebindMask(di, wanted), di, out_tokens + found);
-      found += static_cast<int64_t>(hn::CompressStore(v, wanted, d, out_values + found));
+      found += append(v, wanted, i, out_values + found, out_tokens + found);
     }
     for (; i < end; ++i) {
       if (values[i] >= threshold) {
@@ -173,6 +182,36 @@ int64_t collect(const float* values, const float* block_maxima, int64_t count, f
     }
   });
   return found;
+}
+
+HeavySum collect_between(const float* weights, int64_t count, float low, float high,
+                         float* out_values, int32_t* out_tokens) {
+  const FullF32 d;
+  const int64_t lanes = lane_count();
+  auto heavier = hn::Zero(F64());
+  HeavySum out;
+  for_each_block(count, [&](int64_t, int64_t begin, int64_t end) HWY_ATTR {
+    int64_t i = begin;
+    for (; i + lanes <= end; i += lanes) {
+      const VF w = hn::LoadU(d, weights + i);
+      const auto heavy = hn::Ge(w, hn::Set(d, high));
+      const auto wanted = hn::AndNot(heavy, hn::Ge(w, hn::Set(d, low)));
+      heavier = hn::Add(heavier, widened_sum(hn::IfThenElseZero(heavy, w)));
+      if (!hn::AllFalse(d, wanted)) {
+        out.found += append(w, wanted, i, out_values + out.found, out_tokens + out.found);
+      }
+    }
+    for (; i < end; ++i) {
+      if (weights[i] >= high) {
+        out.sum += weights[i];
+      } else if (weights[i] >= low) {
+        out_values[out.found] = weights[i];
+        out_tokens[out.found++] = static_cast<int32_t>(i);
+      }
+    }
+  });
+  out.sum += sum_lanes(heavier);
+  return out;
 }
 
 HWY_INLINE float kept_weight(float weight, int64_t token, SampleCut cut) {
@@ -236,6 +275,7 @@ SampleScan scan_functions() {
           .mask = mask,
           .weigh = weigh,
           .collect = collect,
+          .collect_between = collect_between,
           .draw = draw,
           .sum_exp = sum_exp};
 }

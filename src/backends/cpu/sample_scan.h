@@ -22,6 +22,12 @@ struct SampleCut {
   int32_t token = -1;
 };
 
+// What collect_between found.
+struct HeavySum {
+  double sum = 0.0;   // of the heavier weights, exact
+  int64_t found = 0;  // tokens collected
+};
+
 struct SampleScan {
   // maxima[b] = largest logit of block b; false if a logit is NaN or +Inf.
   bool (*maxima)(const float* logits, int64_t count, float* maxima) = nullptr;
@@ -35,6 +41,9 @@ struct SampleScan {
   // (then all blocks are read). The outputs need room for `count` + 16.
   int64_t (*collect)(const float* values, const float* maxima, int64_t count, float threshold,
                      float* out_values, int32_t* out_tokens) = nullptr;
+  // Tokens with a weight in [low, high), as collect() gives them, and the sum of the heavier ones.
+  HeavySum (*collect_between)(const float* weights, int64_t count, float low, float high,
+                              float* out_values, int32_t* out_tokens) = nullptr;
   // The first token at which the running sum of kept weights exceeds target; -1 if none.
   int32_t (*draw)(const float* weights, int64_t count, SampleCut cut, double target) = nullptr;
   // sum of exp(logits[i] - largest)
