@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "backends/cpu/cpu_context.h"
+#include "backends/cpu/cpu_info.h"
+#include "backends/cpu/isa/tables.h"
 #include "backends/cpu/matrix_ops.h"
 #include "cpu_test_util.h"
 
@@ -200,6 +202,33 @@ TEST(CpuLinearAcrossIsas, Bf16ProductsAreTheSameBits) {
     EXPECT_EQ(out, *first) << cpu_isa_name(isa);
   }
 }
+
+#if defined(__x86_64__)
+// Of these two a machine takes the faster one.
+TEST(CpuLinearAcrossIsas, BothBf16KernelsOfAvx512Bf16GiveTheSameBits) {
+  const int64_t K = 720;
+  const auto x = to_x(DType::kBF16, uniform_values(static_cast<size_t>(12 * K), 17, 0.71F));
+  const auto panel = to_x(DType::kBF16, uniform_values(static_cast<size_t>(32 * K), 18, 0.37F));
+  for (const CpuIsa isa : machine_isas()) {
+    for (int64_t rows = 1; rows <= 12 && isa == CpuIsa::kAvx512Bf16; ++rows) {
+      std::vector<std::vector<float>> sums;
+      for (const MatrixKernels& kernels : {kAvx512Bf16Kernels.bf16, kAvx512WidenedKernels.bf16}) {
+        std::vector<std::byte> packed(static_cast<size_t>(rows * K) * 4);
+        kernels.pack(x.data(), K, rows, K, packed.data());
+        std::vector<float> c(static_cast<size_t>(rows * kPanelColumns));
+        kernels.multiply({.a = packed.data(),
+                          .panel = panel.data(),
+                          .panel_bytes = K * kPanelColumns * 2,
+                          .c = c.data(),
+                          .k = K,
+                          .rows = rows});
+        sums.push_back(std::move(c));
+      }
+      EXPECT_EQ(sums[0], sums[1]) << rows << " rows";
+    }
+  }
+}
+#endif
 
 // TDPBF16PS: for every 32 of K one chain of fused multiply-adds over the even products and one over
 // the odd ones, each from zero; their sum is added to the result.

@@ -171,6 +171,20 @@ bool cpu_supports(CpuIsa isa) {
 #endif
 }
 
+bool is_intel_cpu() {
+#if defined(__x86_64__)
+  uint32_t a = 0;
+  uint32_t b = 0;
+  uint32_t c = 0;
+  uint32_t d = 0;
+  // "GenuineIntel", four letters a register.
+  return __get_cpuid(0, &a, &b, &c, &d) != 0 && b == signature_INTEL_ebx &&
+         d == signature_INTEL_edx && c == signature_INTEL_ecx;
+#else
+  return false;
+#endif
+}
+
 CpuIsa detect_cpu_isa() {
   CpuIsa best = CpuIsa::kPortable;
   for (const CpuIsa isa : kCpuIsas) {

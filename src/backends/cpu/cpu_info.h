@@ -11,6 +11,8 @@ namespace deltaserve {
 
 bool cpu_supports(CpuIsa isa);
 
+bool is_intel_cpu();
+
 // Bytes left under the cgroup's memory limit; SIZE_MAX if there is none.
 size_t cgroup_memory_left();
 

@@ -1,5 +1,6 @@
 #include "backends/cpu/kernels.h"
 
+#include "backends/cpu/cpu_info.h"
 #include "backends/cpu/isa/tables.h"
 
 namespace deltaserve {
@@ -14,7 +15,7 @@ const CpuKernels& cpu_kernels(CpuIsa isa) {
     case CpuIsa::kAvx512:
       return kAvx512Kernels;
     case CpuIsa::kAvx512Bf16:
-      return kAvx512Bf16Kernels;
+      return is_intel_cpu() ? kAvx512WidenedKernels : kAvx512Bf16Kernels;
     case CpuIsa::kAmx:
       return kAmxKernels;
   }

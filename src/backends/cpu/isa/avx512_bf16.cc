@@ -76,9 +76,14 @@ float run_bf16(int64_t iterations) {
   return add_up(sums, kChains);
 }
 
+constexpr CpuKernels widened_table() {
+  return vec_kernels("avx512_bf16", "avx512 bf16 widened + FMA", "avx512 f32 x bf16 FMA",
+                     "avx512 f32 FMA", "avx512 int8 x 14 bits VPDPBUSD",
+                     "avx512 int4 x 8 bits VPDPBUSD");
+}
+
 constexpr CpuKernels make_table() {
-  CpuKernels table = vec_kernels("avx512_bf16", "", "avx512 f32 x bf16 FMA", "avx512 f32 FMA",
-                                 "avx512 int8 x 14 bits VPDPBUSD", "avx512 int4 x 8 bits VPDPBUSD");
+  CpuKernels table = widened_table();
   table.bf16 = {pack_bf16, multiply_bf16_tile<kMaxRows>, 2, "avx512_bf16 VDPBF16PS", kMaxRows};
   table.short_bf16 = table.bf16;
   table.run_bf16 = run_bf16;
@@ -89,5 +94,6 @@ constexpr CpuKernels make_table() {
 }  // namespace
 
 constexpr CpuKernels kAvx512Bf16Kernels = make_table();
+constexpr CpuKernels kAvx512WidenedKernels = widened_table();
 
 }  // namespace deltaserve
