@@ -32,8 +32,19 @@ struct BatchView {
   // what they need; -1: not counted, every form is launched and finds its sequences itself.
   int32_t num_chunked = -1;
 
+  // [B] or null: tokens of a sequence, at least one, after which its conv and recurrent state are
+  // stored. Those behind them are drafts, which get outputs as if they counted and leave nothing
+  // behind. Null: all tokens of each sequence; so it must be where recurrent == 0.
+  const int32_t* stored_lens = nullptr;
+  // The same as a number, where the arrays lie in host memory.
+  int32_t stored_len(int64_t s) const {
+    return stored_lens != nullptr ? stored_lens[s] : cu_seqlens[s + 1] - cu_seqlens[s];
+  }
+
   // One token a sequence, all token by token.
-  bool is_decode() const { return num_chunked == 0 && max_query_len == 1; }
+  bool is_decode() const {
+    return num_chunked == 0 && max_query_len == 1 && stored_lens == nullptr;
+  }
 };
 
 }  // namespace deltaserve

@@ -1,6 +1,8 @@
 // causal_conv1d: depthwise convolution of width 4 and SiLU. Channels lie in vectors, tokens follow
 // one another with the last three inputs in registers; a task is a sequence's strip of channels. A
 // token's bits are the same in prefill and in decode.
+#include <algorithm>
+
 #include "backends/cpu/row_ops.h"
 #include "backends/cpu/simd_targets.h"
 #include "backends/cpu/threads.h"
@@ -84,11 +86,56 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace deltaserve {
+namespace {
+
+constexpr int64_t kStrip =
+    256;  // channels: whole cache lines of X, 24 strips in the smallest model
+
+// The inputs before the next token if only the first `count` rows of sequence s stay: `state` has
+// those after all of them, `before` [3][kStrip] those before the step.
+void keep_stored_inputs(const CpuContext& context, const CausalConv1dArgs& args, int64_t s,
+                        int64_t first, int64_t last, const float* before, float* state) {
+  const BatchView& batch = *args.batch;
+  const bool fresh = batch.context_lens[s] == 0;
+  for (int64_t i = 0; i < 3; ++i) {
+    const int64_t row = batch.stored_len(s) - 3 + i;
+    for (int64_t c = first; c < last; ++c) {
+      float value = 0.0F;
+      if (row >= 0) {
+        const int64_t at = (batch.cu_seqlens[s] + row) * args.x_stride + c;
+        value = context.compute_dtype == DType::kBF16
+                    ? to_float(BFloat16{static_cast<const uint16_t*>(args.x)[at]})
+                    : static_cast<const float*>(args.x)[at];
+      } else if (!fresh) {
+        value = before[(3 + row) * kStrip + c - first];
+      }
+      state[i * args.C + c] = value;
+    }
+  }
+}
+
+using ConvStrip = void (*)(const CausalConv1dArgs&, DType, int64_t, int64_t, int64_t);
+
+void run_strip(const CpuContext& context, const CausalConv1dArgs& args, ConvStrip strip, int64_t s,
+               int64_t first, int64_t last) {
+  const BatchView& batch = *args.batch;
+  if (batch.stored_len(s) == batch.cu_seqlens[s + 1] - batch.cu_seqlens[s]) {
+    strip(args, context.compute_dtype, s, first, last);
+    return;
+  }
+  float* state = args.conv_state + batch.state_slots[s] * 3 * args.C;
+  float before[3 * kStrip];
+  for (int64_t i = 0; i < 3; ++i) {
+    std::copy(state + i * args.C + first, state + i * args.C + last, before + i * kStrip);
+  }
+  strip(args, context.compute_dtype, s, first, last);
+  keep_stored_inputs(context, args, s, first, last, before, state);
+}
+
+}  // namespace
 
 void cpu_causal_conv1d(CpuContext& context, const CausalConv1dArgs& args) {
   const auto strip = DS_SIMD_FUNCTION(context.isa, conv_strip);
-  // 256 channels: whole cache lines of X, and enough strips (24 for the smallest model) for a team.
-  constexpr int64_t kStrip = 256;
   const int64_t strips = (args.C + kStrip - 1) / kStrip;
   // A strip of one token takes about 0.2 us: a decode step needs several a thread.
   const int64_t grain = args.batch->max_query_len >= 16 ? 1 : 8;
@@ -97,7 +144,7 @@ void cpu_causal_conv1d(CpuContext& context, const CausalConv1dArgs& args) {
                  for (int64_t i = begin; i < end; ++i) {
                    const int64_t first = i % strips * kStrip;
                    const int64_t last = first + kStrip < args.C ? first + kStrip : args.C;
-                   strip(args, context.compute_dtype, i / strips, first, last);
+                   run_strip(context, args, strip, i / strips, first, last);
                  }
                });
 }

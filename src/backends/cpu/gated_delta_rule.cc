@@ -51,13 +51,18 @@ struct HeadTask {
   IndexRange strips;
 };
 
+int64_t head_state_floats(int64_t dk, int64_t dv) {
+  return delta_rule_strips(dv) * dk * kPanelColumns;
+}
+
+// `drafted`: room for a head's state.
 void run_head(const CpuContext& context, const GatedDeltaRuleArgs& args, const GateRows& gates,
-              const HeadTask& task, float* scratch) {
+              const HeadTask& task, float* scratch, float* drafted) {
   const BatchView& batch = *args.batch;
   const int64_t element = dtype_size(context.compute_dtype);
   const int64_t key_head = task.head / (args.num_v_heads / args.num_k_heads);
   const int64_t key_width = int64_t{args.num_k_heads} * args.dk;
-  const int64_t head_floats = delta_rule_strips(args.dv) * args.dk * kPanelColumns;
+  const int64_t head_floats = head_state_floats(args.dk, args.dv);
   float* state =
       args.state +
       (int64_t{batch.state_slots[task.sequence]} * args.num_v_heads + task.head) * head_floats;
@@ -69,10 +74,17 @@ void run_head(const CpuContext& context, const GatedDeltaRuleArgs& args, const G
   const bool recurrent = batch.recurrent[task.sequence] != 0;
   const int64_t first = batch.cu_seqlens[task.sequence];
   const int64_t end = batch.cu_seqlens[task.sequence + 1];
+  // Drafts behind them work on a copy of the state.
+  const int64_t stored_end = first + batch.stored_len(task.sequence);
   for (int64_t row = first; row < end;) {
     const int64_t position = context_len + row - first;
     const int64_t to_border = recurrent ? kChunkSize : kChunkSize - position % kChunkSize;
-    const int64_t count = std::min(to_border, end - row);
+    const int64_t count = std::min(to_border, (row < stored_end ? stored_end : end) - row);
+    if (row == stored_end) {
+      const int64_t from = task.strips.begin * args.dk * kPanelColumns;
+      std::copy(state + from, state + task.strips.end * args.dk * kPanelColumns, drafted + from);
+      state = drafted;
+    }
     const auto at = [&](const void* base, int64_t index) {
       return static_cast<const std::byte*>(base) + index * element;
     };
@@ -118,7 +130,11 @@ void cpu_gated_delta_rule(CpuContext& context, const GatedDeltaRuleArgs& args) {
   const int64_t max_tokens = std::max<int64_t>(batch.num_tokens, context.limits.max_tokens);
   context.require_shared_scratch(static_cast<size_t>(2 * max_tokens * args.num_v_heads) *
                                  sizeof(float));
-  context.require_thread_scratch(static_cast<size_t>(delta_rule_scratch_bytes(args.dk)));
+  const int64_t scratch_bytes = delta_rule_scratch_bytes(args.dk);
+  const int64_t drafted_bytes = batch.stored_lens == nullptr
+                                    ? 0
+                                    : head_state_floats(args.dk, args.dv) * int64_t{sizeof(float)};
+  context.require_thread_scratch(static_cast<size_t>(scratch_bytes + drafted_bytes));
   auto* shared = context.shared_scratch<float>();
   const GateRows gates{.g = shared, .beta = shared + gate_count};
 
@@ -140,7 +156,7 @@ void cpu_gated_delta_rule(CpuContext& context, const GatedDeltaRuleArgs& args) {
                {.sequence = head / args.num_v_heads,
                 .head = head % args.num_v_heads,
                 .strips = split_range(strips, groups, i % groups)},
-               scratch);
+               scratch, scratch + scratch_bytes / int64_t{sizeof(float)});
     }
   });
 }

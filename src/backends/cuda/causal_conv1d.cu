@@ -28,6 +28,7 @@ struct Conv {
   const int32_t* cu_seqlens;    // [B + 1]
   const int32_t* context_lens;  // [B]
   const int32_t* state_slots;   // [B]
+  const int32_t* stored_lens;   // [B] or null
   int32_t num_seqs;
   int32_t num_tokens;
   int32_t tile_rows;
@@ -95,8 +96,12 @@ struct Channels {
     }
   }
 
-  // The inputs before the sequence from its slot, which then gets those before its end.
+  // The inputs before the sequence from its slot, which then gets those before its end, or before
+  // its drafts.
   __device__ void start_sequence(int s, int32_t begin, int32_t end) {
+    if (conv.stored_lens != nullptr) {
+      end = begin + conv.stored_lens[s];
+    }
     float* state = conv.state + conv.state_slots[s] * kHistory * conv.C + c;
     const bool fresh = conv.context_lens[s] == 0;
 #pragma unroll
@@ -185,6 +190,7 @@ void launch_for(const CudaContext& context, const CausalConv1dArgs& args) {
                Conv<X>{.cu_seqlens = batch.cu_seqlens,
                        .context_lens = batch.context_lens,
                        .state_slots = batch.state_slots,
+                       .stored_lens = batch.stored_lens,
                        .num_seqs = batch.num_seqs,
                        .num_tokens = batch.num_tokens,
                        .tile_rows = tile_rows,

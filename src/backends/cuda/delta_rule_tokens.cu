@@ -20,6 +20,7 @@ struct TokenRule {
   const int32_t* context_lens = nullptr;  // [B]
   const int32_t* state_slots = nullptr;   // [B]
   const uint8_t* recurrent = nullptr;     // [B]
+  const int32_t* stored_lens = nullptr;   // [B] or null
   bool all = false;                       // also the sequences with recurrent == 0
   int32_t num_k_heads = 0;
   int32_t num_v_heads = 0;
@@ -74,7 +75,16 @@ __global__ void __launch_bounds__(kWarps* kWarp)
   const int own = SumLanes<Rows>::own(lane);
   const bool writes = SumLanes<Rows>::has_output(lane) && first + own < dv;
   const int own_row = min(first + own, dv - 1);
-  for (int64_t t = rule.cu_seqlens[s]; t < end; ++t) {
+  const auto store_state = [&] {
+#pragma unroll
+    for (int r = 0; r < Rows; ++r) {
+      store_columns<N>(state + r * dk, S[r], lane, first + r < dv ? dk : 0);
+    }
+  };
+  const int32_t begin = rule.cu_seqlens[s];
+  // Drafts behind it leave the state as it is.
+  const int32_t stored_end = rule.stored_lens != nullptr ? begin + rule.stored_lens[s] : end;
+  for (int64_t t = begin; t < end; ++t) {
     const X* row = qkv + t * rule.qkv_stride;
     const float v = to_float(row[2 * key_width + head * dv + own_row]);
     const TokenGates gates = token_gates(to_float(a[t * rule.ba_stride + head]),
@@ -85,11 +95,13 @@ __global__ void __launch_bounds__(kWarps* kWarp)
     if (writes) {
       out[t * rule.out_stride + head * dv + own_row] = from_float<X>(output);
     }
+    if (t + 1 == stored_end && stored_end < end) {
+      store_state();
+    }
   }
   let_next_start();
-#pragma unroll
-  for (int r = 0; r < Rows; ++r) {
-    store_columns<N>(state + r * dk, S[r], lane, first + r < dv ? dk : 0);
+  if (stored_end == end) {
+    store_state();
   }
 }
 
@@ -112,6 +124,7 @@ void launch_delta_rule_tokens(const CudaContext& context, const GatedDeltaRuleAr
                           .context_lens = batch.context_lens,
                           .state_slots = batch.state_slots,
                           .recurrent = batch.recurrent,
+                          .stored_lens = batch.stored_lens,
                           .all = which == TokenSequences::kAll,
                           .num_k_heads = args.num_k_heads,
                           .num_v_heads = args.num_v_heads,

@@ -16,14 +16,18 @@ void causal_conv1d(DType x_dtype, const CausalConv1dArgs& args) {
         last[static_cast<size_t>(i)] = state[i * args.C + c];
       }
       const float* w = args.weight + c * 4;
+      std::array<float, 3> stored = last;
       for (int64_t t = batch.cu_seqlens[s]; t < batch.cu_seqlens[s + 1]; ++t) {
         const float x = load(x_dtype, args.x, t * args.x_stride + c);
         const float sum = w[0] * last[0] + w[1] * last[1] + w[2] * last[2] + w[3] * x;
         store(x_dtype, args.out, t * args.out_stride + c, silu(sum));
         last = {last[1], last[2], x};
+        if (t < batch.cu_seqlens[s] + batch.stored_len(s)) {
+          stored = last;
+        }
       }
       for (int64_t i = 0; i < 3; ++i) {
-        state[i * args.C + c] = last[static_cast<size_t>(i)];
+        state[i * args.C + c] = stored[static_cast<size_t>(i)];
       }
     }
   }

@@ -78,20 +78,26 @@ void rule_of_sequence(DType x_dtype, const GatedDeltaRuleArgs& args, int64_t s, 
     }
   }
   std::vector<float> out(static_cast<size_t>(rows * dv));
-  delta_rule({.tokens = rows,
-              .dk = dk,
-              .dv = dv,
-              .q = q.data(),
-              .k = k.data(),
-              .qk_stride = dk,
-              .v = v.data(),
-              .v_stride = dv,
-              .g = g.data(),
-              .beta = beta.data(),
-              .gate_stride = 1,
-              .state = state,
-              .out = out.data(),
-              .out_stride = dv});
+  const auto run = [&](int64_t begin, int64_t end, float* on) {
+    delta_rule({.tokens = end - begin,
+                .dk = dk,
+                .dv = dv,
+                .q = q.data() + begin * dk,
+                .k = k.data() + begin * dk,
+                .qk_stride = dk,
+                .v = v.data() + begin * dv,
+                .v_stride = dv,
+                .g = g.data() + begin,
+                .beta = beta.data() + begin,
+                .gate_stride = 1,
+                .state = on,
+                .out = out.data() + begin * dv,
+                .out_stride = dv});
+  };
+  const int64_t stored = batch.stored_len(s);
+  run(0, stored, state);
+  std::vector<float> drafted(state, state + dk * dv);
+  run(stored, rows, drafted.data());
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t i = 0; i < dv; ++i) {
       store(x_dtype, args.out, (first + r) * args.out_stride + h * dv + i,
