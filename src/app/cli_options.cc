@@ -113,6 +113,8 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
                   "Tokens of pictures whose embeddings are held, at least those of the largest "
                   "prompt with pictures (default: 32768, or the longest context)")
       ->check(whole_number(0));
+  command.add_flag("--async-scheduling,!--no-async-scheduling", options.async_scheduling,
+                   "Launch decode steps while the one before runs, where the device can (on)");
   add_prefix_cache_options(command, options);
 }
 

@@ -20,14 +20,17 @@ constexpr float kForceBias = 1e30F;
 void resize_rows(const StepPlan& plan, StepInput& input) {
   size_t num_logprobs = 0;
   int32_t max_blocks = 0;
+  bool any_drawn = false;
   for (const ScheduledSequence& s : plan.sequences) {
     num_logprobs += static_cast<size_t>(s.num_prompt_logprobs);
     max_blocks = std::max(max_blocks, s.sequence->table().num_blocks());
+    any_drawn = any_drawn || s.drawn_row >= 0;
   }
   const auto num_tokens = static_cast<size_t>(plan.num_tokens);
   Batch& batch = input.batch;
   batch.max_blocks_per_seq = max_blocks;
   batch.input_ids.resize(num_tokens);
+  batch.drawn_rows.assign(any_drawn ? num_tokens : 0, -1);
   batch.positions.resize(3 * num_tokens);
   batch.slot_mapping.resize(num_tokens);
   batch.cu_seqlens.assign(1, 0);
@@ -68,7 +71,12 @@ void append_piece(const ScheduledSequence& scheduled, int64_t begin, int64_t end
   auto row = static_cast<size_t>(batch.cu_seqlens.back());
   append_embeddings(sequence, begin, end, batch.cu_seqlens.back(), batch);
   for (int64_t i = begin; i < end; ++i, ++row) {
-    batch.input_ids[row] = sequence.token(i);
+    if (scheduled.drawn_row >= 0) {
+      batch.input_ids[row] = 0;
+      batch.drawn_rows[row] = scheduled.drawn_row;
+    } else {
+      batch.input_ids[row] = sequence.token(i);
+    }
     batch.slot_mapping[row] = sequence.table().slot_of(i);
     const std::array<int32_t, 3> position = sequence.position(i);
     for (size_t axis = 0; axis < 3; ++axis) {
@@ -88,8 +96,8 @@ void append_piece(const ScheduledSequence& scheduled, int64_t begin, int64_t end
 // Piece `phase` of a sequence that is cut at its snapshots; false if it has no such piece.
 bool append_phase(const ScheduledSequence& scheduled, std::span<const PlannedSnapshot> snapshots,
                   int32_t phase, StepInput& input) {
-  const int64_t begin = scheduled.sequence->num_computed();
-  const int64_t end = begin + scheduled.num_scheduled_tokens;
+  const int64_t begin = scheduled.begin;
+  const int64_t end = scheduled.end();
   const auto border = [&](int32_t cut) {
     return static_cast<size_t>(cut) < snapshots.size()
                ? snapshots[static_cast<size_t>(cut)].position
@@ -134,9 +142,8 @@ bool append_phase(const StepPlan& plan, int32_t phase, StepInput& input) {
       any = true;
       const int32_t end = input.batch.cu_seqlens.back();
       input.last_rows[i] = end - 1;
-      const int64_t computed = scheduled.sequence->num_computed() + scheduled.num_scheduled_tokens;
       const int64_t length = end - input.batch.cu_seqlens[input.batch.cu_seqlens.size() - 2];
-      if (input.batch.context_lens.back() + length == computed) {
+      if (input.batch.context_lens.back() + length == scheduled.end()) {
         append_fork_copies(scheduled, forks.first(num_forks), phase, input.batch);
       }
     }
@@ -146,8 +153,8 @@ bool append_phase(const StepPlan& plan, int32_t phase, StepInput& input) {
   return any;
 }
 
-void append_draw(Sequence& sequence, int32_t last_row, StepInput& input) {
-  input.rows.push_back(sequence.sampler().next_row());
+void append_draw(Sequence& sequence, bool ahead, int32_t last_row, StepInput& input) {
+  input.rows.push_back(sequence.sampler().next_row(ahead));
   input.batch.logits_rows.push_back(last_row);
   if (GrammarLimit* mask = sequence.sampler().unmade_mask()) input.masks.push_back(mask);
 }
@@ -156,7 +163,7 @@ void append_draw(Sequence& sequence, int32_t last_row, StepInput& input) {
 void append_sampling(const ScheduledSequence& scheduled, std::span<Sequence* const> forks,
                      int32_t last_row, StepInput& input) {
   const Sequence& sequence = *scheduled.sequence;
-  const int64_t last = sequence.num_computed() + scheduled.num_scheduled_tokens - 1;
+  const int64_t last = scheduled.end() - 1;
   for (int32_t k = 0; k < scheduled.num_prompt_logprobs; ++k) {
     const int64_t i = scheduled.first_prompt_logprob + k;
     input.forced.push_back({.token = sequence.token(i + 1), .bias = kForceBias});
@@ -168,8 +175,10 @@ void append_sampling(const ScheduledSequence& scheduled, std::span<Sequence* con
     input.rows.push_back(row);
     input.batch.logits_rows.push_back(last_row - static_cast<int32_t>(last - i));
   }
-  if (scheduled.samples) append_draw(*scheduled.sequence, last_row, input);
-  for (Sequence* fork : forks) append_draw(*fork, last_row, input);
+  if (scheduled.samples) {
+    append_draw(*scheduled.sequence, scheduled.drawn_row >= 0, last_row, input);
+  }
+  for (Sequence* fork : forks) append_draw(*fork, false, last_row, input);
 }
 
 }  // namespace

@@ -28,6 +28,8 @@ struct EngineOptions {
   // 0: no limit.
   double inter_token_target_seconds = 0.25;
   bool fair_share = false;  // tenants of one priority take turns
+  // Decode steps are launched while the one before runs, where the device can; the same tokens.
+  bool async_scheduling = true;
   bool enable_prefix_caching = true;
   bool prefix_cache_answers = true;        // see PrefixCacheOptions::reuse_answers
   int64_t prefix_cache_memory_bytes = -1;  // for state snapshots; -1: a share of what is free
@@ -63,6 +65,7 @@ struct EngineStats {
   int64_t num_waiting = 0;
   int64_t num_preemptions = 0;
   int64_t num_steps = 0;
+  int64_t num_steps_ahead = 0;  // of them, launched before the one before had ended
   int64_t prompt_tokens = 0;
   int64_t generation_tokens = 0;
   int64_t requests_stop = 0;

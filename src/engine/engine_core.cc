@@ -1,4 +1,4 @@
-// Requests in, steps, and what becomes of their results.
+// Requests in, and what becomes of the results of steps.
 #include "engine/engine_core.h"
 
 #include <algorithm>
@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "ops/device_lost.h"
 
 namespace deltaserve {
 namespace {
@@ -49,6 +48,7 @@ EngineCore::EngineCore(const CoreOptions& options, ModelRunner& runner)
       scheduler_(options.scheduler, blocks_, slots_, cache_, pictures_),
       pace_(options.inter_token_target_seconds),
       clock_(options.clock),
+      async_scheduling_(options.async_scheduling && runner.runs_ahead()),
       masks_(kMaskThreads) {
   runner_->on_draw([this] { masks_.wait(); });
 }
@@ -106,107 +106,15 @@ void EngineCore::abort_all() {
   for (const RequestId id : ids) abort(id);
 }
 
-void EngineCore::step() {
-  ++totals_.num_steps;
-  try {
-    run_step();
-  } catch (const DeviceLost&) {
-    throw;
-  } catch (const std::exception& e) {
-    fail_step(e.what());
-  } catch (...) {
-    fail_step("unknown exception");
-  }
-  forget_ended();
-}
-
-void EngineCore::run_step() {
-  const auto begin = now();
-  planned_ = false;
-  encode_pictures();
-  scheduler_.plan(plan_);
-  planned_ = true;
-  if (plan_.sequences.empty()) return;  // pictures are all there is to do
-  note_scheduled();
-  totals_.num_preemptions += plan_.num_preemptions;
-  totals_.recomputed_tokens += plan_.num_recomputed_tokens;
-  build_step_input(plan_, input_);
-  sampled_.assign(input_.rows.size(), SampledToken{});
-  run_model();
-  const StepWork work = planned_work();
-  commit_step();
-  pace_.record(work, std::chrono::duration<double>(now() - begin).count());
-}
-
-RequestTimes::Clock::time_point EngineCore::now() const {
-  return clock_ ? clock_() : RequestTimes::Clock::now();
-}
-
-// Before the plan, so that what is complete can be used at once. Beside decodes pictures get half
-// of what prompts may take of a step.
-void EngineCore::encode_pictures() {
-  num_encoding_ = 0;
-  const StepWork decodes = scheduler_.decode_work();
-  PromptAllowance allowance = pace_.allowance(decodes);
-  if (encoded_.has_work()) {
-    int64_t tokens = max_num_batched_tokens_;
-    if (decodes.decodes > 0.0) {
-      tokens = std::min(tokens, std::max<int64_t>(kChunkSize, allowance.tokens_behind(0)) / 2);
-    }
-    try {
-      num_encoding_ = encoded_.advance(tokens);
-    } catch (const DeviceLost&) {
-      throw;
-    } catch (const std::exception& e) {
-      fail_pictures(e.what());
-    }
-    allowance.take(0, num_encoding_);
-  }
-  scheduler_.limit_prompts_beside_decodes(allowance);
-}
-
-// Nobody makes a mask behind this, whether the step worked or not: what ends it may end sequences.
-void EngineCore::run_model() {
-  masks_.start(input_.masks);
-  try {
-    runner_->run(input_.batch, input_.rows, sampled_);
-  } catch (...) {
-    masks_.wait();
-    throw;
-  }
-  masks_.wait();
-}
-
-StepWork EngineCore::planned_work() const {
-  StepWork work;
-  for (const ScheduledSequence& scheduled : plan_.sequences) {
-    const int64_t context = scheduled.sequence->num_computed();
-    if (scheduled.recurrent && scheduled.samples) {
-      work.add_decodes(context, scheduled.num_scheduled_tokens);
-    } else {
-      work.add_prompt(context, scheduled.num_scheduled_tokens);
-    }
-  }
-  work.add_prompt(0, num_encoding_);
-  return work;
-}
-
-void EngineCore::note_scheduled() {
-  const auto time = now();
-  for (const ScheduledSequence& scheduled : plan_.sequences) {
-    RequestTimes& times = scheduled.sequence->owner().times;
-    if (times.scheduled == RequestTimes::Clock::time_point()) times.scheduled = time;
-  }
-}
-
-void EngineCore::commit_step() {
-  const SampledToken* sampled = sampled_.data();
-  std::span<PlannedSnapshot> snapshots = plan_.snapshots;
-  std::span<Sequence* const> forks = plan_.forks;
-  for (const ScheduledSequence& scheduled : plan_.sequences) {
+void EngineCore::commit_step(EngineStep& step) {
+  const SampledToken* sampled = step.sampled.data();
+  std::span<PlannedSnapshot> snapshots = step.plan.snapshots;
+  std::span<Sequence* const> forks = step.plan.forks;
+  for (const ScheduledSequence& scheduled : step.plan.sequences) {
     const auto num_snapshots = static_cast<size_t>(scheduled.num_snapshots);
     const auto num_forks = static_cast<size_t>(scheduled.num_forks);
-    // A sequence may have ended in this loop: another choice's failure ends the whole request.
+    // A sequence may have ended in this loop, where another choice's failure ends the whole
+    // request, or while the step ran.
     if (scheduled.sequence->status() == SequenceStatus::kRunning) {
       commit_sequence(scheduled, sampled, snapshots.first(num_snapshots), forks.first(num_forks));
     }
@@ -214,13 +122,14 @@ void EngineCore::commit_step() {
     snapshots = snapshots.subspan(num_snapshots);
     forks = forks.subspan(num_forks);
   }
-  plan_.snapshots.clear();  // those that found no place give their slots back
+  step.plan.snapshots.clear();  // those that found no place give their slots back
 }
 
 void EngineCore::commit_sequence(const ScheduledSequence& scheduled, const SampledToken* sampled,
                                  std::span<PlannedSnapshot> snapshots,
                                  std::span<Sequence* const> forks) {
   Sequence& sequence = *scheduled.sequence;
+  DS_CHECK(sequence.num_computed() == scheduled.begin);
   sequence.mark_computed(scheduled.num_scheduled_tokens);
   cache_.commit(sequence, snapshots);
   for (Sequence* fork : forks) fork->finish_fork(sequence, cache_.index());

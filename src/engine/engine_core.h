@@ -1,12 +1,19 @@
 // The engine without its thread: requests in, steps, outputs out. One thread owns it. A step that
 // throws ends the requests that were in it with kInternal, gives back all they held and leaves
 // every other request as it was.
+//
+// With async_scheduling a step of decodes is launched while the one before it runs, as if all
+// sequences went on: see Scheduler::plan_ahead. What it computed of one that did not is thrown
+// away. A sequence changes when its step is committed, and what it gives back is used by later
+// steps only.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -34,6 +41,7 @@ struct CoreOptions {
   SchedulerOptions scheduler;
   PrefixCacheOptions prefix_cache;
   double inter_token_target_seconds = 0.0;  // see StepPace
+  bool async_scheduling = false;            // launch steps ahead; needs a runner that runs ahead
   // The time, if not the machine's: for simulations.
   std::function<RequestTimes::Clock::time_point()> clock = {};
 };
@@ -68,21 +76,34 @@ class EngineCore {
   EngineSnapshot snapshot() const;
 
  private:
-  void run_step();
-  void encode_pictures();
+  struct EngineStep {
+    StepPlan plan;
+    StepInput input;
+    std::vector<SampledToken> sampled;  // as input.rows
+    bool is_planned = false;            // its plan is whole
+    int64_t num_encoding = 0;           // prompt tokens that take as long as what it encoded
+    RequestTimes::Clock::time_point begin;
+  };
+
+  EngineStep& other(const EngineStep& step) { return &step == &steps_[0] ? steps_[1] : steps_[0]; }
+  void run_step(EngineStep& step);
+  bool plan_step(EngineStep& step);
+  void build_input(EngineStep& step);
+  void with_masks(const EngineStep& step, const std::function<void()>& run);
+  std::optional<std::string> launch_next(const EngineStep& step);
+  void encode_pictures(EngineStep& step);
   void fail_pictures(const std::string& reason);
-  void run_model();
-  void note_scheduled();
-  StepWork planned_work() const;
+  void note_scheduled(const StepPlan& plan);
+  static StepWork planned_work(const EngineStep& step);
   RequestTimes::Clock::time_point now() const;
-  void commit_step();
+  void commit_step(EngineStep& step);
   void commit_sequence(const ScheduledSequence& scheduled, const SampledToken* sampled,
                        std::span<PlannedSnapshot> snapshots, std::span<Sequence* const> forks);
   bool commit_prompt_logprobs(const ScheduledSequence& scheduled, const SampledToken* sampled);
   void commit_token(Sequence& sequence, const SampledToken& sampled);
   void commit_forced(Sequence& sequence);
   void report_token(Sequence& sequence, int32_t token);
-  void fail_step(const std::string& reason);
+  void fail_step(EngineStep& step, const std::string& reason);
   void fail_request(RequestState& request, const Error& error);
   void fail_non_finite(RequestState& request);
   void end_choice(Sequence& sequence, FinishReason reason);
@@ -109,14 +130,19 @@ class EngineCore {
   std::optional<PrefixStore> store_;
   uint64_t next_arrival_ = 0;
   std::unordered_map<RequestId, std::unique_ptr<RequestState>> requests_;
-  std::vector<RequestId> ended_;  // forgotten at the end of the call that ended them
+  struct Ended {
+    RequestId id;
+    int64_t last_step;  // that may hold its sequences
+  };
+  std::vector<Ended> ended_;  // forgotten when that step has been committed
 
-  bool planned_ = false;      // this step's plan_ is whole
-  int64_t num_encoding_ = 0;  // prompt tokens that take as long as what this step encoded
-  StepPlan plan_;
-  StepInput input_;
+  bool async_scheduling_;
+  bool ahead_ = false;  // steps_[current_] was launched ahead and runs
+  size_t current_ = 0;  // of steps_: the one to be committed next
+  std::array<EngineStep, 2> steps_;
+  int64_t num_planned_ = 0;    // steps so far
+  int64_t num_committed_ = 0;  // of them
   MaskFiller masks_;
-  std::vector<SampledToken> sampled_;
 
   std::vector<RequestOutput> outputs_;
   uint64_t output_round_ = 1;

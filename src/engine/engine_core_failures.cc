@@ -36,10 +36,12 @@ void EngineCore::fail_pictures(const std::string& reason) {
   }
 }
 
-void EngineCore::fail_step(const std::string& reason) {
+// A step that was launched behind this one has none but its sequences: what it computes is left
+// without a reader.
+void EngineCore::fail_step(EngineStep& step, const std::string& reason) {
   std::vector<Sequence*> involved;
-  if (planned_) {
-    for (const ScheduledSequence& scheduled : plan_.sequences) {
+  if (step.is_planned) {
+    for (const ScheduledSequence& scheduled : step.plan.sequences) {
       involved.push_back(scheduled.sequence);
     }
   } else {
@@ -51,7 +53,8 @@ void EngineCore::fail_step(const std::string& reason) {
   }
   spdlog::error("step {} failed and ends {} sequences: {}", totals_.num_steps, involved.size(),
                 reason);
-  plan_.snapshots.clear();
+  step.plan.snapshots.clear();
+  other(step).plan.clear();
   scheduler_.recount_pools();
   const Error error{ErrorCode::kInternal, fmt::format("the step failed: {}", reason), {}, {}};
   for (Sequence* sequence : involved) fail_request(sequence->owner(), error);

@@ -15,7 +15,7 @@ void EngineCore::end_choice(Sequence& sequence, FinishReason reason) {
   RequestState& request = sequence.owner();
   if (--request.num_unfinished > 0) return;
   output_of(request).finished = true;
-  ended_.push_back(request.id);
+  ended_.push_back({.id = request.id, .last_step = num_planned_});
 }
 
 void EngineCore::count_finish(FinishReason reason) {
@@ -36,8 +36,11 @@ void EngineCore::count_finish(FinishReason reason) {
 }
 
 void EngineCore::forget_ended() {
-  for (const RequestId id : ended_) requests_.erase(id);
-  ended_.clear();
+  std::erase_if(ended_, [this](const Ended& ended) {
+    if (ended.last_step > num_committed_) return false;
+    requests_.erase(ended.id);
+    return true;
+  });
 }
 
 RequestOutput& EngineCore::output_of(RequestState& request) {

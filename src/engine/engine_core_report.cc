@@ -53,9 +53,19 @@ EngineSnapshot EngineCore::snapshot() const {
   snapshot.num_running = static_cast<int64_t>(scheduler_.running().size());
   snapshot.num_waiting = scheduler_.num_waiting();
   snapshot.max_num_seqs = max_num_seqs_;
+  std::unordered_map<const Sequence*, int64_t> num_ahead;
+  if (ahead_) {
+    const StepPlan& plan = steps_[current_].plan;
+    for (const ScheduledSequence& s : plan.sequences)
+      num_ahead[s.sequence] = s.num_scheduled_tokens;
+    for (const PlannedSnapshot& s : plan.snapshots) {
+      snapshot.planned_snapshots.push_back(s.slot.id());
+    }
+  }
   for (const auto& [id, request] : requests_) {
     for (const auto& sequence : request->choices) {
       snapshot.sequences.push_back(take_snapshot(*sequence));
+      snapshot.sequences.back().num_ahead = num_ahead[sequence.get()];
     }
   }
   return snapshot;

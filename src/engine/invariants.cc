@@ -18,8 +18,9 @@ Violation check_running(const SequenceSnapshot& s) {
   if (!s.next_is_recurrent && s.num_computed % kChunkSize != 0) {
     return "was cut inside a chunk";
   }
-  if (static_cast<int64_t>(s.blocks.size()) != blocks_for_tokens(s.num_computed)) {
-    return fmt::format("holds {} blocks for {} tokens", s.blocks.size(), s.num_computed);
+  const int64_t num_held = s.num_computed + s.num_ahead;
+  if (static_cast<int64_t>(s.blocks.size()) != blocks_for_tokens(num_held)) {
+    return fmt::format("holds {} blocks for {} tokens", s.blocks.size(), num_held);
   }
   return std::nullopt;
 }
@@ -93,9 +94,12 @@ Violation check_slots(const EngineSnapshot& snapshot) {
 // Slots of the cache are numbered behind those of running sequences.
 Violation check_snapshots(const EngineSnapshot& snapshot) {
   std::vector<uint8_t> owned(snapshot.snapshots_in_use.size());
+  std::vector<int32_t> slots = snapshot.planned_snapshots;
   for (const NodeSnapshot& node : snapshot.nodes) {
-    if (!node.snapshot) continue;
-    const int64_t i = *node.snapshot - static_cast<int64_t>(snapshot.slots_in_use.size());
+    if (node.snapshot) slots.push_back(*node.snapshot);
+  }
+  for (const int32_t slot : slots) {
+    const int64_t i = slot - static_cast<int64_t>(snapshot.slots_in_use.size());
     if (i < 0 || static_cast<size_t>(i) >= owned.size()) return "a snapshot's slot does not exist";
     uint8_t& owner = owned[static_cast<size_t>(i)];
     if (owner != 0) return fmt::format("snapshot slot {} has two owners", i);

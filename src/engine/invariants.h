@@ -33,6 +33,7 @@ struct SequenceSnapshot {
   int64_t prompt_len = 0;
   int64_t num_tokens = 0;
   int64_t num_computed = 0;
+  int64_t num_ahead = 0;  // tokens that a step computes which was launched ahead
   std::vector<int32_t> blocks;
   std::optional<int32_t> slot;
   bool next_is_recurrent = false;
@@ -51,7 +52,8 @@ struct EngineSnapshot {
   int32_t num_reclaimable_blocks = 0;
   std::vector<uint8_t> slots_in_use;  // [num_state_slots]
   int32_t num_free_slots = 0;
-  int64_t num_running = 0;  // as the scheduler counts
+  std::vector<int32_t> planned_snapshots;  // slots of a step that was launched ahead
+  int64_t num_running = 0;                 // as the scheduler counts
   int64_t num_waiting = 0;
   int64_t max_num_seqs = 0;
   std::vector<SequenceSnapshot> sequences;  // of all requests, finished choices included

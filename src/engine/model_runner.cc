@@ -42,24 +42,35 @@ class LoadedModelRunner : public ModelRunner, private CacheTransfer {
 
   void run(const Batch& batch, std::span<const SamplingRow> rows,
            std::span<SampledToken> sampled) override {
-    DS_CHECK(rows.size() == batch.logits_rows.size() && sampled.size() == rows.size());
-    model_->forward(batch);
-    wait_for_rows();
-    if (rows.empty()) return;
-    SampleArgs args;
-    args.B = static_cast<int64_t>(rows.size());
-    args.V = sampling_vocab_size_;
-    args.logits = model_->logits();
-    args.logits_stride = model_->logits_stride();
-    args.rows = rows.data();
+    DS_CHECK(sampled.size() == rows.size());
+    SampleArgs args = forward(batch, rows);
     args.out = sampled.data();
-    model_->backend().sample(args);
+    if (args.B > 0) model_->backend().sample(args);
   }
+
+  bool runs_ahead() const override { return model_->backend().runs_ahead(); }
+  void launch(const Batch& batch, std::span<const SamplingRow> rows) override {
+    model_->backend().begin_sample(forward(batch, rows));
+  }
+  void finish(std::span<SampledToken> sampled) override { model_->backend().end_sample(sampled); }
 
   CacheTransfer* transfer() override { return this; }
   VisionEncoder* vision() override { return encoder_ ? &*encoder_ : nullptr; }
 
  private:
+  // What the draw behind the pass takes, but for where its results go.
+  SampleArgs forward(const Batch& batch, std::span<const SamplingRow> rows) {
+    DS_CHECK(rows.size() == batch.logits_rows.size());
+    model_->forward(batch);
+    wait_for_rows();
+    return {.B = static_cast<int64_t>(rows.size()),
+            .V = sampling_vocab_size_,
+            .logits = model_->logits(),
+            .logits_stride = model_->logits_stride(),
+            .rows = rows.data(),
+            .out = nullptr};
+  }
+
   int64_t block_bytes() const override { return model_->memory().kv_block_bytes; }
   int64_t state_bytes() const override { return model_->memory().state_slot_bytes; }
   void save_block(int32_t block, std::byte* to) override { model_->save_block(block, to); }
@@ -75,6 +86,14 @@ class LoadedModelRunner : public ModelRunner, private CacheTransfer {
 };
 
 }  // namespace
+
+void ModelRunner::launch(const Batch&, std::span<const SamplingRow>) {
+  DS_CHECK(false, "this runner does not run ahead");
+}
+
+void ModelRunner::finish(std::span<SampledToken>) {
+  DS_CHECK(false, "this runner does not run ahead");
+}
 
 std::unique_ptr<ModelRunner> make_model_runner(Model& model, int64_t sampling_vocab_size) {
   return std::make_unique<LoadedModelRunner>(model, sampling_vocab_size);

@@ -25,8 +25,16 @@ class ModelRunner {
   virtual void run(const Batch& batch, std::span<const SamplingRow> rows,
                    std::span<SampledToken> sampled) = 0;
 
-  // `wait` returns when what the rows point to is complete. run() calls it behind the forward pass,
-  // which it overlaps, and before the draw.
+  // run() in two halves, where the device runs ahead: launch() returns before the step is done, and
+  // finish() waits for the step launched first of those that are not finished, kMaxOpenDraws at
+  // most. batch.drawn_rows are rows of the step launched last. Later copies of the caches come
+  // behind the step. A step whose launch throws is none; one whose finish throws is finished.
+  virtual bool runs_ahead() const { return false; }
+  virtual void launch(const Batch& batch, std::span<const SamplingRow> rows);
+  virtual void finish(std::span<SampledToken> sampled);
+
+  // `wait` returns when what the rows point to is complete. run() and launch() call it behind the
+  // forward pass, which it overlaps, and before the draw.
   void on_draw(std::function<void()> wait) { wait_for_rows_ = std::move(wait); }
 
   // The vision tower; null: there is none.

@@ -193,8 +193,8 @@ void PrefixCache::wanted_borders(const ScheduledSequence& scheduled) {
   borders_.clear();
   const Sequence& sequence = *scheduled.sequence;
   if (sequence.prefix().detached) return;
-  const int64_t begin = sequence.num_computed();
-  const int64_t end = begin + scheduled.num_scheduled_tokens;
+  const int64_t begin = scheduled.begin;
+  const int64_t end = scheduled.end();
   if (chunk_floor(end) <= begin) return;
   const int64_t prompt_len = sequence.prompt_len();
   if (scheduled.recurrent || end == prompt_len) {

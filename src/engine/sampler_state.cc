@@ -43,7 +43,8 @@ void SamplerState::count_prompt() {
   }
 }
 
-SamplingRow SamplerState::next_row() const {
+SamplingRow SamplerState::next_row(bool ahead) const {
+  DS_CHECK(!ahead || can_draw_ahead());
   const SamplingParams& sampling = request_->sampling;
   SamplingRow row;
   row.temperature = sampling.temperature;
@@ -54,13 +55,13 @@ SamplingRow SamplerState::next_row() const {
   row.frequency_penalty = sampling.frequency_penalty;
   row.presence_penalty = sampling.presence_penalty;
   row.seed = seed_;
-  row.position = num_output_;
+  row.position = num_output_ + (ahead ? 1 : 0);
   row.counts = counts_.data();
   row.num_counts = static_cast<int32_t>(counts_.size());
   row.logit_bias = sampling.logit_bias.data();
   row.num_logit_bias = static_cast<int32_t>(sampling.logit_bias.size());
   row.banned = banned_.data();
-  row.num_banned = num_banned();
+  row.num_banned = num_banned(row.position);
   if (grammar_ && !grammar_->waits()) row.allowed = grammar_->mask();
   // A forced token comes whatever is banned.
   if (thinking_ && thinking_->forces()) {
@@ -77,8 +78,8 @@ std::optional<int32_t> SamplerState::forced_token() const {
   return drawn ? std::nullopt : grammar_->forced();
 }
 
-int32_t SamplerState::num_banned() const {
-  if (num_output_ < request_->sampling.min_tokens) return static_cast<int32_t>(banned_.size());
+int32_t SamplerState::num_banned(int64_t position) const {
+  if (position < request_->sampling.min_tokens) return static_cast<int32_t>(banned_.size());
   return grammar_ && grammar_->waits() ? num_banned_with_ends_ : num_always_banned_;
 }
 

@@ -22,8 +22,15 @@ class SamplerState {
   SamplerState(const Request& request, int32_t choice, int32_t vocab_size);
 
   // How to draw the next token. Its pointers are valid until the next record() or destruction; what
-  // row.allowed points to is complete once unmade_mask() is made.
-  SamplingRow next_row() const;
+  // row.allowed points to is complete once unmade_mask() is made. With `ahead` the token after the
+  // next, which follows from what is known if can_draw_ahead().
+  SamplingRow next_row(bool ahead = false) const;
+
+  // Whether the next token, whatever it is, changes nothing of how the one after it is drawn but
+  // its position.
+  bool can_draw_ahead() const { return !counts_output_ && !thinking_ && !grammar_; }
+  // Whether the next token is the last whatever it is.
+  bool ends_with_next() const { return num_output_ + 1 >= request_->sampling.max_tokens; }
 
   // The next token, if it need not be drawn: a grammar leaves no other, and nobody asks for its
   // logprob. Drawing it would give the same token.
@@ -42,7 +49,7 @@ class SamplerState {
   bool is_stop_token(int32_t token) const;                            // ends the output
 
  private:
-  int32_t num_banned() const;
+  int32_t num_banned(int64_t position) const;
   void count_prompt();
 
   const Request* request_;

@@ -63,6 +63,7 @@ Scheduler::Scheduler(const SchedulerOptions& options, BlockPool& blocks, StatePo
 void Scheduler::add(Sequence& sequence) {
   waiting_.join(sequence);
   waiting_.insert(sequence);
+  has_arrivals_ = true;
   sharing_.note_waiting(sequence, running_);
 }
 
@@ -74,6 +75,7 @@ void Scheduler::remove(Sequence& sequence) {
 
 void Scheduler::plan(StepPlan& plan) {
   plan.clear();
+  has_arrivals_ = false;
   Budget budget;
   budget.tokens = options_.max_num_batched_tokens;
   budget.decodes = std::ranges::count_if(running_, [](const Sequence* s) { return is_decode(*s); });
@@ -226,7 +228,7 @@ void Scheduler::plan_forks(StepPlan& plan) {
   for (ScheduledSequence& scheduled : plan.sequences) {
     Sequence& leader = *scheduled.sequence;
     const RequestState& request = leader.owner();
-    const int64_t end = leader.num_computed() + scheduled.num_scheduled_tokens;
+    const int64_t end = scheduled.end();
     if (request.choices.size() < 2 || scheduled.recurrent || end != leader.prompt_len()) continue;
     if (promised < 0) promised = promised_blocks();
     for (const std::unique_ptr<Sequence>& choice : request.choices) {
@@ -259,6 +261,7 @@ ScheduledSequence Scheduler::next_piece(Sequence& sequence, const Budget& budget
   ScheduledSequence piece;
   piece.sequence = &sequence;
   const int64_t begin = sequence.num_computed();
+  piece.begin = begin;
   piece.recurrent = sequence.is_recurrent(begin);
   const int64_t left = sequence.num_tokens() - begin;
   const int64_t room = prompt_room(budget, begin);

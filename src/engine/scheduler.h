@@ -58,6 +58,12 @@ class Scheduler {
   // any sequence, unless all there are wait for their pictures.
   void plan(StepPlan& plan);
 
+  // Plans the step behind `before`, which has not ended, as if no sequence ended with it: each
+  // computes the token that `before` draws. False, with nothing done, if something speaks against
+  // it: a sequence that is not of that kind, one that waits and may have room, or too few blocks.
+  // Sequences that are sure to end are left out.
+  bool plan_ahead(const StepPlan& before, StepPlan& plan);
+
   std::span<Sequence* const> running() const { return running_; }  // in rank order
   StepWork decode_work() const;                                    // of the next step
   Sequence* first_waiting() const { return waiting_.first(); }
@@ -97,6 +103,9 @@ class Scheduler {
     int64_t num_states = 0;
   };
 
+  bool may_admit() const;
+  bool follow(const StepPlan& before, StepPlan& plan) const;
+  bool reserve_ahead(const StepPlan& plan);
   void plan_running(Budget& budget, StepPlan& plan);
   void plan_waiting(Budget& budget, StepPlan& plan);
   Admission consider(Sequence& sequence, int64_t promised_blocks, Budget& budget, StepPlan& plan);
@@ -125,6 +134,7 @@ class Scheduler {
   PrefixSharing sharing_;
   PromptAllowance allowance_;
   Refusal refusal_;
+  bool has_arrivals_ = false;  // since the last plan()
 };
 
 }  // namespace deltaserve

@@ -15,6 +15,7 @@ class Sequence;
 
 struct ScheduledSequence {
   Sequence* sequence = nullptr;
+  int64_t begin = 0;  // the first token computed: as many are before the step
   int32_t num_scheduled_tokens = 0;
   bool recurrent = false;           // output tokens, one by one; else prompt tokens, in chunks
   bool samples = false;             // the last row's logits give a new token
@@ -23,6 +24,10 @@ struct ScheduledSequence {
   int64_t first_prompt_logprob = 0;
   int32_t num_forks = 0;      // its part of StepPlan::forks
   int32_t num_snapshots = 0;  // its part of StepPlan::snapshots
+  // >= 0: its one token is what this row of the step before draws, which has not ended.
+  int32_t drawn_row = -1;
+
+  int64_t end() const { return begin + num_scheduled_tokens; }
 };
 
 // The state after the first `position` tokens of a sequence, to be kept in a slot of the cache.

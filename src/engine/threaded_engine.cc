@@ -205,6 +205,7 @@ Result<std::unique_ptr<Engine>> make_engine(Model& model, const EngineOptions& o
                              .max_num_batched_tokens = options.max_num_batched_tokens,
                              .long_prefill_token_threshold = options.long_prefill_token_threshold,
                              .fair_share = options.fair_share};
+  threaded.core.async_scheduling = options.async_scheduling;
   threaded.core.inter_token_target_seconds = options.inter_token_target_seconds;
   threaded.core.prefix_cache = {.enabled = options.enable_prefix_caching,
                                 .reuse_answers = options.prefix_cache_answers,

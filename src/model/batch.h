@@ -33,6 +33,9 @@ struct EmbeddingCopy {
 
 struct Batch {
   std::vector<int32_t> input_ids;     // [T]
+  // [T] rows of the draw begun last whose tokens are the input ids, which the host does not know
+  // yet; -1: the id is in input_ids. Empty: all are.
+  std::vector<int32_t> drawn_rows;
   std::vector<int32_t> positions;     // [3 * T] M-RoPE rows T, H, W
   std::vector<int32_t> cu_seqlens;    // [B + 1]
   std::vector<int32_t> context_lens;  // [B] tokens computed before this step

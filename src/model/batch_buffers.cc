@@ -22,7 +22,7 @@ int64_t padded(int64_t count) {
 // int32 values that the largest batch takes. `recurrent` is bytes; it gets a value each.
 int64_t capacity(const StepLimits& limits) {
   const int64_t blocks = (limits.max_model_len + kBlockSize - 1) / kBlockSize;
-  return padded(limits.max_tokens) * 2 + padded(3 * limits.max_tokens) +
+  return padded(limits.max_tokens) * 3 + padded(3 * limits.max_tokens) +
          padded(limits.max_seqs + 1) + padded(2 * limits.max_seqs) + padded(limits.max_seqs) * 3 +
          padded(limits.max_seqs * blocks);
 }
@@ -36,7 +36,7 @@ class Packer {
  public:
   Packer(std::vector<int32_t>& staging, int32_t* device) : staging_(staging), device_(device) {}
 
-  const int32_t* add(std::span<const int32_t> values) {
+  int32_t* add(std::span<const int32_t> values) {
     const int64_t place = used_;
     used_ += padded(static_cast<int64_t>(values.size()));
     DS_CHECK(used_ <= static_cast<int64_t>(staging_.size()));
@@ -65,7 +65,8 @@ class Packer {
 bool is_plain_decode(const Batch& batch) {
   const auto B = static_cast<size_t>(batch.num_seqs());
   bool plain = batch.num_tokens() == batch.num_seqs() && batch.phase_ends.size() <= 1 &&
-               batch.snapshots.empty() && batch.logits_rows.size() == B;
+               batch.logits_rows.size() == B &&
+               (batch.snapshots.empty() || batch.snapshots.back().phase == 0);
   for (size_t s = 0; s < B && plain; ++s) {
     plain = batch.recurrent[s] == 1 && batch.logits_rows[s] == static_cast<int32_t>(s);
   }
@@ -79,6 +80,7 @@ void check_batch(const Batch& batch) {
   const auto B = static_cast<size_t>(batch.num_seqs());
   DS_CHECK(T > 0 && B > 0);
   DS_CHECK(batch.positions.size() == 3 * T && batch.slot_mapping.size() == T);
+  DS_CHECK(batch.drawn_rows.empty() || batch.drawn_rows.size() == T);
   DS_CHECK(batch.cu_seqlens.size() == B + 1 && batch.context_lens.size() == B &&
            batch.recurrent.size() == B);
   DS_CHECK(batch.max_blocks_per_seq > 0 &&
@@ -120,7 +122,7 @@ void BatchBuffers::view_phases(const Batch& batch) {
   const bool whole = batch.phase_ends.size() <= 1;
   const int32_t all = batch.num_seqs();
   const std::span<const int32_t> ends = whole ? std::span(&all, 1) : std::span(batch.phase_ends);
-  std::span<const StateCopy> copies = batch.snapshots;
+  std::span<const StateCopy> copies = repeats_ ? std::span<const StateCopy>() : batch.snapshots;
   int32_t begin = 0;
   for (size_t i = 0; i < ends.size(); ++i) {
     PhaseView& phase = phases_.emplace_back();
@@ -198,6 +200,10 @@ void BatchBuffers::upload(Backend& backend, const Batch& batch) {
   for (PhaseView& phase : phases_) {
     phase.view.cu_seqlens = seqlens;
     seqlens += phase.view.num_seqs + 1;
+  }
+  drawn_ids_ = {};
+  if (!batch.drawn_rows.empty()) {
+    drawn_ids_ = {.T = batch.num_tokens(), .rows = packer.add(batch.drawn_rows), .ids = input_ids_};
   }
   backend.copy_to_device(device_.data(), staging_.data(), packer.used_bytes());
 }

@@ -28,15 +28,20 @@ class BatchBuffers {
   // live as long as phases() is used.
   void upload(Backend& backend, const Batch& batch);
 
-  // Whether the step is a plain decode: every sequence has one token and wants its logits, no state
-  // is copied. Such steps of as many sequences differ in device memory only; so that more of them
-  // are alike, the rows of their block tables are as long as a power of two.
+  // Whether the step is a plain decode: every sequence has one token and wants its logits. Such
+  // steps of as many sequences differ in device memory only; so that more of them are alike, the
+  // rows of their block tables are as long as a power of two, and snapshots are left to the caller,
+  // who makes them when all else is done.
   bool repeats() const { return repeats_; }
 
   const BatchView& view() const { return view_; }
   // The batch's phases; one that is all of it if it is not cut.
   const std::vector<PhaseView>& phases() const { return phases_; }
   const int32_t* input_ids() const { return input_ids_; }
+  // What gives the input ids that batch.drawn_rows stands for; null: nothing has to.
+  const TakeDrawnArgs* drawn_ids() const {
+    return drawn_ids_.rows == nullptr ? nullptr : &drawn_ids_;
+  }
 
  private:
   void view_phases(const Batch& batch);
@@ -50,7 +55,8 @@ class BatchBuffers {
   bool repeats_ = false;
   std::vector<PhaseView> phases_;
   std::vector<int32_t> phase_seqlens_;  // staging: cu_seqlens of each phase, from 0
-  const int32_t* input_ids_ = nullptr;
+  int32_t* input_ids_ = nullptr;
+  TakeDrawnArgs drawn_ids_;
 };
 
 // Invariants of a batch that need no limits: lengths agree, rows are in order. Throws.

@@ -143,6 +143,7 @@ void Decoder::forward(const Batch& batch, const HiddenCallback& on_hidden) {
   }));
   for (const StateCopy& copy : batch.restores) cache_.copy_state(copy.from, copy.to);
   batch_->upload(backend_, batch);
+  if (batch_->drawn_ids() != nullptr) backend_.take_drawn(*batch_->drawn_ids());
   const Step step = {.backend = backend_,
                      .batch = batch_->view(),
                      .phases = batch_->phases(),
@@ -155,6 +156,9 @@ void Decoder::forward(const Batch& batch, const HiddenCallback& on_hidden) {
                       [&] { run_model(step, batch, on_hidden); });
   } else {
     run_model(step, batch, on_hidden);
+  }
+  if (batch_->repeats()) {
+    for (const StateCopy& copy : batch.snapshots) cache_.copy_state(copy.from, copy.to);
   }
   for (const BlockCopy& copy : batch.block_copies) cache_.copy_block(copy.from, copy.to);
 }

@@ -110,6 +110,16 @@ class Backend {
   virtual void vision_rope(const VisionRopeArgs& args) = 0;
   virtual void vision_attention(const VisionAttentionArgs& args) = 0;
   virtual void sample(const SampleArgs& args) = 0;  // results are on the host when it returns
+
+  // Whether ops return before they are done, so that a step can be launched while the one before it
+  // runs. Whatever is called later, copies included, comes behind it on the device.
+  virtual bool runs_ahead() const { return false; }
+  // sample() in two halves. begin_sample launches the draw and reads its rows; args.out is not used.
+  // end_sample waits for the draw begun first of those that have not ended, kMaxOpenDraws at most,
+  // and fills `out`, as long as its rows. A draw that failed has ended when end_sample throws.
+  virtual void begin_sample(const SampleArgs& args) = 0;
+  virtual void end_sample(std::span<SampledToken> out) = 0;
+  virtual void take_drawn(const TakeDrawnArgs& args) = 0;
 };
 
 }  // namespace deltaserve

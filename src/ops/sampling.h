@@ -62,6 +62,17 @@ struct SampleArgs {
   SampledToken* out = nullptr;        // [B]
 };
 
+// Draws that have begun and not ended, at most: of the step that runs and of the one behind it.
+inline constexpr int32_t kMaxOpenDraws = 2;
+
+// ids[t] = the token of row rows[t] of the draw that was begun last. 0 if that row drew none: what
+// is computed of it is thrown away.
+struct TakeDrawnArgs {
+  int64_t T = 0;
+  const int32_t* rows = nullptr;  // [T] in backend memory; -1: ids[t] stays as it is
+  int32_t* ids = nullptr;         // [T] in backend memory
+};
+
 // Uniform in [0, 1) for (seed, position): Philox4x32-10, 24 bits.
 float uniform_draw(uint64_t seed, int64_t position);
 

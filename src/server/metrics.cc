@@ -150,6 +150,8 @@ void Metrics::append_engine(const ServingContext& context, const std::string& la
          "Tokens computed again after a preemption.", count(stats.recomputed_tokens));
   single("deltaserve:engine_steps_total", "counter", "Forward steps of the engine.",
          count(stats.num_steps));
+  single("deltaserve:engine_steps_ahead_total", "counter",
+         "Of those, launched while the step before ran.", count(stats.num_steps_ahead));
   auto to = std::back_inserter(out);
   fmt::format_to(to,
                  "# HELP vllm:request_success_total Finished choices by reason.\n"

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "async_runner.h"
 #include "engine/engine_core.h"
 #include "fake_runner.h"
 #include "recorder.h"
@@ -29,13 +30,17 @@ struct FakeLimits {
   int64_t swap_space_bytes = 0;
   int64_t vision_pages = 0;
   int64_t min_shared_tokens = kChunkSize;
+  bool async = false;      // steps are launched ahead
+  bool on_thread = false;  // and run on a thread of their own
 };
 
 struct FakeEngine {
   explicit FakeEngine(const FakeLimits& limits)
       : runner(limits.num_blocks, static_cast<int32_t>(limits.max_num_seqs) + limits.num_snapshots,
                kFakeVocab, limits.vision_pages),
-        core(core_options(limits), runner) {}
+        async(runner, limits.on_thread),
+        core(core_options(limits),
+             limits.async ? static_cast<ModelRunner&>(async) : static_cast<ModelRunner&>(runner)) {}
 
   static CoreOptions core_options(const FakeLimits& limits) {
     return {.num_blocks = limits.num_blocks,
@@ -53,7 +58,8 @@ struct FakeEngine {
                              .snapshot_interval = limits.snapshot_interval,
                              .hash_seed = 1,
                              .swap_space_bytes = limits.swap_space_bytes,
-                             .min_shared_tokens = limits.min_shared_tokens}};
+                             .min_shared_tokens = limits.min_shared_tokens},
+            .async_scheduling = limits.async};
   }
 
   // One step with its checks; returns the requests that finished.
@@ -73,6 +79,7 @@ struct FakeEngine {
   }
 
   FakeRunner runner;
+  AsyncRunner async;
   EngineCore core;
   Recorder recorder;
 };

@@ -51,6 +51,12 @@ void FakeRunner::run(const Batch& batch, std::span<const SamplingRow> rows,
   }
   hidden_.assign(batch.input_ids.size(), 0);
   inputs_.assign(batch.input_ids.begin(), batch.input_ids.end());
+  for (size_t t = 0; t < batch.drawn_rows.size(); ++t) {
+    if (batch.drawn_rows[t] < 0) continue;
+    require(batch.input_ids[t] == 0, "an input id is known and drawn");
+    const int32_t token = drawn_.at(static_cast<size_t>(batch.drawn_rows[t]));
+    inputs_[t] = static_cast<uint64_t>(std::max(0, token));
+  }
   for (const EmbeddingCopy& copy : batch.embeddings) {
     for (int32_t i = 0; i < copy.count; ++i) {
       inputs_.at(static_cast<size_t>(copy.row + i)) = encoder.value().row(copy.from + i);
@@ -68,6 +74,10 @@ void FakeRunner::run(const Batch& batch, std::span<const SamplingRow> rows,
     const auto after = std::ranges::upper_bound(batch.cu_seqlens, row);
     const auto b = static_cast<int32_t>(after - batch.cu_seqlens.begin()) - 1;
     sampled[r] = draw(logits(batch, b, row), rows[r]);
+  }
+  if (!rows.empty()) {
+    drawn_.clear();
+    for (const SampledToken& token : sampled) drawn_.push_back(token.token);
   }
   for (const BlockCopy& copy : batch.block_copies) {
     for (int32_t i = 0; i < kBlockSize; ++i) {

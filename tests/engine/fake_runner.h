@@ -22,6 +22,7 @@ class FakeRunner : public ModelRunner, private CacheTransfer {
   void run(const Batch& batch, std::span<const SamplingRow> rows,
            std::span<SampledToken> sampled) override;
 
+  int32_t vocab_size() const { return vocab_size_; }
   CacheTransfer* transfer() override { return this; }
   VisionEncoder* vision() override { return encoder ? &*encoder : nullptr; }
 
@@ -56,6 +57,7 @@ class FakeRunner : public ModelRunner, private CacheTransfer {
   std::vector<uint64_t> states_;  // [slots]
   std::vector<uint64_t> hidden_;  // [T] of this step
   std::vector<uint64_t> inputs_;  // [T] token ids, or what pictures show in their place
+  std::vector<int32_t> drawn_;    // tokens of the last run that drew any
 };
 
 }  // namespace deltaserve

@@ -26,10 +26,18 @@ void Trace::run() {
     ASSERT_LT(i, 20000) << "the engine does not come to an end";
     step();
   }
+  // The abort of the last request leaves nothing to do but its output.
+  for (const RequestId id : engine_.recorder.take(engine_.core.take_outputs())) finish(id);
   EXPECT_TRUE(requests_.empty()) << requests_.size() << " requests never finished";
   const EngineSnapshot end = engine_.core.snapshot();
   EXPECT_EQ(end.num_free_blocks + end.num_reclaimable_blocks, shape_.limits.num_blocks);
   EXPECT_EQ(end.num_free_slots, shape_.limits.max_num_seqs);
+  const EngineStats stats = engine_.core.stats();
+  if (shape_.limits.async) {
+    EXPECT_GT(stats.num_steps_ahead, stats.num_steps / 20);
+  } else {
+    EXPECT_EQ(stats.num_steps_ahead, 0);
+  }
 }
 
 Request Trace::random_request() {
@@ -50,6 +58,11 @@ Request Trace::random_request() {
   request.priority = static_cast<int32_t>(between(0, 2));
   request.prompt_logprobs = chance(0.2) ? static_cast<int32_t>(between(0, 2)) : -1;
   if (shape_.conversations) go_on(request);
+  if (shape_.plain > 0.0 && chance(shape_.plain)) {
+    sampling.repetition_penalty = 1.0F;
+    sampling.frequency_penalty = 0.0F;
+    sampling.presence_penalty = 0.0F;
+  }
   return request;
 }
 

@@ -35,6 +35,7 @@ struct TraceShape {
   double failure_rate = 0.0;  // a sequence of a batch
   uint64_t non_finite_every = 0;
   bool conversations = false;  // prompts go on where earlier texts stood
+  double plain = 0.0;          // requests that steps can be launched ahead for
   double bursts = 0.0;         // of arrivals: several at once that begin with the same text
 };
 

@@ -4,9 +4,16 @@
 namespace deltaserve {
 namespace {
 
+// Traces from this seed on launch steps ahead, and few of their requests keep them from it.
+constexpr uint64_t kFirstAsyncSeed = 100;
+
 class RandomTraces : public testing::TestWithParam<uint64_t> {
  protected:
-  TraceShape shape(FakeLimits limits) const { return {.seed = GetParam(), .limits = limits}; }
+  TraceShape shape(FakeLimits limits) const {
+    limits.async = is_async();
+    return {.seed = GetParam(), .limits = limits, .plain = is_async() ? 0.97 : 0.0};
+  }
+  bool is_async() const { return GetParam() >= kFirstAsyncSeed; }
 };
 
 TEST_P(RandomTraces, AmpleMemory) {
@@ -180,6 +187,10 @@ TEST_P(CachedTraces, BurstsWithAbortsAndFailingSteps) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, CachedTraces, testing::Range<uint64_t>(1, 9));
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomTraces, testing::Range<uint64_t>(1, 18));
+INSTANTIATE_TEST_SUITE_P(AsyncSeeds, CachedTraces,
+                         testing::Range(kFirstAsyncSeed, kFirstAsyncSeed + 5));
+INSTANTIATE_TEST_SUITE_P(AsyncSeeds, RandomTraces,
+                         testing::Range(kFirstAsyncSeed, kFirstAsyncSeed + 7));
 
 }  // namespace
 }  // namespace deltaserve

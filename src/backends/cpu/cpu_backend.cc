@@ -16,6 +16,7 @@
 #include "backends/cpu/threads.h"
 #include "backends/cpu/vision_ops.h"
 #include "base/check.h"
+#include "ops/held_draws.h"
 
 namespace deltaserve {
 namespace {
@@ -116,6 +117,11 @@ class CpuBackend final : public Backend {
     cpu_vision_attention(context_, args);
   }
   void sample(const SampleArgs& args) override { cpu_sample(context_, args); }
+  void begin_sample(const SampleArgs& args) override {
+    draws_.begin(args, [this](const SampleArgs& held) { sample(held); });
+  }
+  void end_sample(std::span<SampledToken> out) override { draws_.end(out); }
+  void take_drawn(const TakeDrawnArgs& args) override { draws_.take(args); }
 
  private:
   // Nothing may be copied from nowhere: an empty vector has no address.
@@ -126,6 +132,7 @@ class CpuBackend final : public Backend {
   }
 
   CpuContext context_;
+  HeldDraws draws_;
   std::string name_;
   std::unordered_map<void*, HugeBuffer> buffers_;
 };

@@ -122,6 +122,10 @@ class CudaBackend final : public Backend {
     launch_vision_attention(context_, args);
   }
   void sample(const SampleArgs& args) override { sampler_.sample(args); }
+  bool runs_ahead() const override { return true; }
+  void begin_sample(const SampleArgs& args) override { sampler_.begin(args); }
+  void end_sample(std::span<SampledToken> out) override { sampler_.end(out); }
+  void take_drawn(const TakeDrawnArgs& args) override { sampler_.take_drawn(args); }
 
  private:
   CudaContext context_;

@@ -15,11 +15,11 @@ template <typename X>
 __global__ void __launch_bounds__(kThreads)
     embed_rows(float* out, const X* table, const int32_t* ids, int64_t H) {
   const int64_t t = blockIdx.x;
+  wait_for_previous();  // take_drawn may write the ids
   const X* from = table + ids[t] * H;
   for (int64_t i = int64_t{threadIdx.x} * kVector; i < H; i += kThreads * kVector) {
     float values[kVector];
     load(from + i, values);
-    wait_for_previous();
     store(out + t * H + i, values);
   }
 }

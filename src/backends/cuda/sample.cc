@@ -68,44 +68,66 @@ int32_t num_top(const SamplingRow& row, int64_t V) {
   return static_cast<int32_t>(std::clamp<int64_t>(row.num_logprobs, 0, V));
 }
 
+size_t result_bytes(int64_t B) {
+  return padded(static_cast<size_t>(B) * sizeof(CudaSampledRow));
+}
+
 }  // namespace
 
-void CudaSampler::sample(const SampleArgs& args) {
-  DS_CHECK(args.V > 0 && args.V <= kSamplingMaxVocab);
-  for (int64_t first = 0; first < args.B; first += kGroupRows) {
-    sample_group(args, first, std::min(kGroupRows, args.B - first));
+CudaSampler::CudaSampler(CudaContext& context, PinnedRing& ring) : context_(context), ring_(ring) {
+  for (Draw& draw : draws_) {
+    check_cuda(cudaEventCreateWithFlags(&draw.done, cudaEventDisableTiming));
   }
 }
 
-void CudaSampler::sample_group(const SampleArgs& args, int64_t first, int64_t count) {
-  const SamplingRow* rows = args.rows + first;
-  const auto B = static_cast<size_t>(count);
-  size_t in_bytes = padded(B * sizeof(CudaSamplingRow));
-  const size_t header_bytes = in_bytes;
-  const size_t results_bytes = padded(B * sizeof(CudaSampledRow));
-  size_t out_bytes = results_bytes;
-  bool adjusts = false;
-  for (size_t b = 0; b < B; ++b) {
-    in_bytes += list_bytes(rows[b], args.V);
-    out_bytes += static_cast<size_t>(num_top(rows[b], args.V)) * sizeof(TopLogprob);
-    adjusts = adjusts || needs_adjusting(rows[b]);
+CudaSampler::~CudaSampler() {
+  cudaStreamSynchronize(context_.stream);
+  for (const Draw& draw : draws_) {
+    cudaEventDestroy(draw.done);
+    cudaFreeHost(draw.memory);
+  }
+}
+
+void CudaSampler::sample(const SampleArgs& args) {
+  begin(args);
+  end(std::span(args.out, static_cast<size_t>(args.B)));
+}
+
+void CudaSampler::begin(const SampleArgs& args) {
+  DS_CHECK(args.V > 0 && args.V <= kSamplingMaxVocab);
+  DS_CHECK(num_begun_ - num_ended_ < kMaxOpenDraws, "too many draws are open");
+  Draw& draw = draws_[num_begun_ % kMaxOpenDraws];
+  draw.num_logprobs.clear();
+  const size_t header_bytes = padded(static_cast<size_t>(args.B) * sizeof(CudaSamplingRow));
+  size_t in_bytes = header_bytes;
+  size_t out_bytes = result_bytes(args.B);
+  for (const SamplingRow& row : std::span(args.rows, static_cast<size_t>(args.B))) {
+    in_bytes += list_bytes(row, args.V);
+    out_bytes += static_cast<size_t>(num_top(row, args.V)) * sizeof(TopLogprob);
+    draw.num_logprobs.push_back(row.num_logprobs < 0 ? -1 : num_top(row, args.V));
   }
   require(context_, input_, in_bytes);
   require(context_, output_, out_bytes);
-  host_.resize(std::max(in_bytes, out_bytes));
+  host_.resize(in_bytes);
+  auto* results = static_cast<std::byte*>(output_.data());
+  pack(args, header_bytes, reinterpret_cast<TopLogprob*>(results + result_bytes(args.B)));
+  ring_.to_device(input_.data(), host_.data(), in_bytes);
+  launch(args);
+  fetch(draw, out_bytes);
+  ++num_begun_;
+}
+
+// Settings and lists of all rows into host_.
+void CudaSampler::pack(const SampleArgs& args, size_t header_bytes, TopLogprob* top) {
   auto* adjusted =
       context_.scratch<float>(static_cast<size_t>(kGroupRows * args.V) * sizeof(float));
-  auto* results = static_cast<std::byte*>(output_.data());
-  auto* top = reinterpret_cast<TopLogprob*>(results + results_bytes);
-
   auto* packed = reinterpret_cast<CudaSamplingRow*>(host_.data());
   Packer packer(host_.data(), static_cast<const std::byte*>(input_.data()), header_bytes);
-  for (size_t b = 0; b < B; ++b) {
-    const SamplingRow& row = rows[b];
-    const auto index = static_cast<int64_t>(b);
+  for (int64_t b = 0; b < args.B; ++b) {
+    const SamplingRow& row = args.rows[b];
     packed[b] = {
-        .logits = args.logits + (first + index) * args.logits_stride,
-        .adjusted = needs_adjusting(row) ? adjusted + index * args.V : nullptr,
+        .logits = args.logits + b * args.logits_stride,
+        .adjusted = needs_adjusting(row) ? adjusted + b % kGroupRows * args.V : nullptr,
         .temperature = row.temperature,
         .top_p = row.top_p,
         .min_p = row.min_p,
@@ -126,27 +148,57 @@ void CudaSampler::sample_group(const SampleArgs& args, int64_t first, int64_t co
     };
     top += num_top(row, args.V);
   }
-  ring_.to_device(input_.data(), host_.data(), in_bytes);
-  const auto* device_rows = static_cast<const CudaSamplingRow*>(input_.data());
-  if (adjusts) {
-    launch_adjust_logits(context_, device_rows, count, args.V);
-  }
-  launch_sample_rows(context_, device_rows, reinterpret_cast<CudaSampledRow*>(results), count,
-                     args.V);
-  ring_.to_host(host_.data(), results, out_bytes);
+}
 
-  const auto* sampled = reinterpret_cast<const CudaSampledRow*>(host_.data());
-  const auto* next = reinterpret_cast<const TopLogprob*>(host_.data() + results_bytes);
-  for (size_t b = 0; b < B; ++b) {
-    SampledToken& out = args.out[static_cast<size_t>(first) + b];
-    out = {.token = sampled[b].token, .finite = sampled[b].finite != 0, .logprob = 0.0F, .top = {}};
-    const int32_t n = num_top(rows[b], args.V);
-    if (out.finite && rows[b].num_logprobs >= 0) {
-      out.logprob = sampled[b].logprob;
-      out.top.assign(next, next + n);
+void CudaSampler::launch(const SampleArgs& args) {
+  const auto* rows = static_cast<const CudaSamplingRow*>(input_.data());
+  auto* results = static_cast<CudaSampledRow*>(output_.data());
+  for (int64_t first = 0; first < args.B; first += kGroupRows) {
+    const int64_t count = std::min(kGroupRows, args.B - first);
+    if (std::any_of(args.rows + first, args.rows + first + count, needs_adjusting)) {
+      launch_adjust_logits(context_, rows + first, count, args.V);
     }
-    next += n;
+    launch_sample_rows(context_, rows + first, results + first, count, args.V);
   }
+}
+
+void CudaSampler::fetch(Draw& draw, size_t bytes) {
+  if (draw.capacity < bytes) {
+    cudaFreeHost(draw.memory);
+    draw.memory = nullptr;
+    draw.capacity = 0;
+    void* memory = nullptr;
+    check_cuda(cudaHostAlloc(&memory, 2 * bytes, cudaHostAllocDefault));
+    draw.memory = static_cast<std::byte*>(memory);
+    draw.capacity = 2 * bytes;
+  }
+  check_cuda(cudaMemcpyAsync(draw.memory, output_.data(), bytes, cudaMemcpyDeviceToHost,
+                             context_.stream));
+  check_cuda(cudaEventRecord(draw.done, context_.stream));
+}
+
+void CudaSampler::end(std::span<SampledToken> out) {
+  DS_CHECK(num_ended_ < num_begun_, "no draw is open");
+  const Draw& draw = draws_[num_ended_++ % kMaxOpenDraws];
+  DS_CHECK(out.size() == draw.num_logprobs.size());
+  check_cuda(cudaEventSynchronize(draw.done));
+  const auto* sampled = reinterpret_cast<const CudaSampledRow*>(draw.memory);
+  const auto* next = reinterpret_cast<const TopLogprob*>(
+      draw.memory + result_bytes(static_cast<int64_t>(out.size())));
+  for (size_t b = 0; b < out.size(); ++b) {
+    const int32_t wanted = draw.num_logprobs[b];
+    out[b] = {
+        .token = sampled[b].token, .finite = sampled[b].finite != 0, .logprob = 0.0F, .top = {}};
+    if (out[b].finite && wanted >= 0) {
+      out[b].logprob = sampled[b].logprob;
+      out[b].top.assign(next, next + wanted);
+    }
+    next += std::max(0, wanted);
+  }
+}
+
+void CudaSampler::take_drawn(const TakeDrawnArgs& args) {
+  launch_take_drawn(context_, args, static_cast<const CudaSampledRow*>(output_.data()));
 }
 
 }  // namespace deltaserve

@@ -1,8 +1,12 @@
 // Sampling on the device with the reference's arithmetic to the bit (ops/sampling.h): the rows'
-// settings go up in one transfer, one kernel draws, tokens and logprobs come back.
+// settings go up in one transfer, kernels draw, tokens and logprobs come back in another. A draw
+// is begun and ended apart, so that the next step can be launched in between.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "backends/cuda/cuda_context.h"
@@ -14,19 +18,38 @@ namespace deltaserve {
 
 class CudaSampler {
  public:
-  CudaSampler(CudaContext& context, PinnedRing& ring) : context_(context), ring_(ring) {}
+  CudaSampler(CudaContext& context, PinnedRing& ring);
+  CudaSampler(const CudaSampler&) = delete;
+  CudaSampler& operator=(const CudaSampler&) = delete;
+  ~CudaSampler();
 
-  // As Backend::sample.
+  // As the functions of Backend with these names.
   void sample(const SampleArgs& args);
+  void begin(const SampleArgs& args);
+  void end(std::span<SampledToken> out);
+  void take_drawn(const TakeDrawnArgs& args);
 
  private:
-  void sample_group(const SampleArgs& args, int64_t first, int64_t count);
+  // A draw's results on their way to the host.
+  struct Draw {
+    std::byte* memory = nullptr;  // page-locked: CudaSampledRow [B], then TopLogprob of each row
+    size_t capacity = 0;
+    cudaEvent_t done = nullptr;
+    std::vector<int32_t> num_logprobs;  // [B] as asked for, at most V
+  };
+
+  void pack(const SampleArgs& args, size_t header_bytes, TopLogprob* top);
+  void launch(const SampleArgs& args);
+  void fetch(Draw& draw, size_t bytes);
 
   CudaContext& context_;
   PinnedRing& ring_;
-  std::vector<std::byte> host_;  // what goes up, then what comes back
+  std::vector<std::byte> host_;  // what goes up
   CudaMemory input_;
-  CudaMemory output_;
+  CudaMemory output_;  // of the draw begun last
+  std::array<Draw, kMaxOpenDraws> draws_;
+  uint64_t num_begun_ = 0;
+  uint64_t num_ended_ = 0;
 };
 
 }  // namespace deltaserve

@@ -46,6 +46,10 @@ constexpr int64_t adjusted_logits_bytes(int64_t V) {
 void launch_adjust_logits(const CudaContext& context, const CudaSamplingRow* rows, int64_t B,
                           int64_t V);
 
+// Of the draw that wrote `drawn`.
+void launch_take_drawn(const CudaContext& context, const TakeDrawnArgs& args,
+                       const CudaSampledRow* drawn);
+
 // Draws a token a row.
 void launch_sample_rows(const CudaContext& context, const CudaSamplingRow* rows,
                         CudaSampledRow* out, int64_t B, int64_t V);

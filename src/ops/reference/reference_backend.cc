@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "ops/held_draws.h"
 #include "ops/reference/reference_ops.h"
 #include "ops/reference/reference_weights.h"
 
@@ -103,6 +104,11 @@ class ReferenceBackend final : public Backend {
     reference::vision_attention(x_, args);
   }
   void sample(const SampleArgs& args) override { reference::sample(args); }
+  void begin_sample(const SampleArgs& args) override {
+    draws_.begin(args, [this](const SampleArgs& held) { sample(held); });
+  }
+  void end_sample(std::span<SampledToken> out) override { draws_.end(out); }
+  void take_drawn(const TakeDrawnArgs& args) override { draws_.take(args); }
 
  private:
   static void copy(void* to, const void* from, size_t bytes) {
@@ -112,6 +118,7 @@ class ReferenceBackend final : public Backend {
   }
 
   DType x_;
+  HeldDraws draws_;
 };
 
 }  // namespace
