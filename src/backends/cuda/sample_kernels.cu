@@ -1,13 +1,11 @@
 // The draw: one team of blocks a row, the row's logits in the second level cache. A pass finds the
-// largest logit; radix searches find where top_k and top_p cut; the last one walks the kept weights
-// in ascending id. Compiled without floating-point contraction: see ops/sampling_math.h.
+// largest logit. A small top_k leaves a list that one block draws from (sample_few.cuh); else radix
+// searches find where top_k and top_p cut, and the last pass walks the kept weights in ascending
+// id. Compiled without floating-point contraction: see ops/sampling_math.h.
 #include "backends/cuda/sample_kernels.h"
 
-#include <climits>
-#include <cmath>
-
 #include "backends/cuda/launch.h"
-#include "backends/cuda/sample_select.cuh"
+#include "backends/cuda/sample_few.cuh"
 
 namespace deltaserve {
 namespace cuda {
@@ -15,85 +13,6 @@ namespace {
 
 constexpr int kTeam = 8;               // the largest portable cluster
 constexpr int kFirstClusterArch = 90;  // compute capability 9.0
-
-struct Best {
-  float value = -INFINITY;
-  int index = INT_MAX;
-};
-
-__device__ __forceinline__ bool is_better(const Best& a, const Best& b) {
-  return a.value > b.value || (a.value == b.value && a.index < b.index);
-}
-
-// The best of all threads of the team.
-template <typename Team>
-__device__ Best team_best(SelectShared& shared, Best best) {
-  __shared__ Best warps[kWarp];
-#pragma unroll
-  for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-    const Best other = {.value = __shfl_xor_sync(kAllLanes, best.value, offset),
-                        .index = __shfl_xor_sync(kAllLanes, best.index, offset)};
-    best = is_better(other, best) ? other : best;
-  }
-  if (threadIdx.x % kWarp == 0) {
-    warps[threadIdx.x / kWarp] = best;
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    for (int w = 1; w < kSampleThreads / kWarp; ++w) {
-      best = is_better(warps[w], best) ? warps[w] : best;
-    }
-    shared.best_value = best.value;
-    shared.best_index = best.index;
-  }
-  Team::sync();
-  best = Best{};
-  for (int r = 0; r < Team::kSize; ++r) {
-    const Best other = {.value = *Team::of(&shared.best_value, r),
-                        .index = *Team::of(&shared.best_index, r)};
-    best = is_better(other, best) ? other : best;
-  }
-  Team::sync();
-  return best;
-}
-
-template <typename Team>
-__device__ bool team_any(SelectShared& shared, bool flag) {
-  const int any = __syncthreads_or(flag ? 1 : 0);
-  if (threadIdx.x == 0) {
-    shared.flag = any;
-  }
-  Team::sync();
-  bool result = false;
-  for (int r = 0; r < Team::kSize; ++r) {
-    result = result || *Team::of(&shared.flag, r) != 0;
-  }
-  Team::sync();
-  return result;
-}
-
-struct TeamSum {
-  Mass before = 0;  // in the blocks before this one
-  Mass own = 0;
-  Mass total = 0;
-};
-
-// `own` is the sum of this block, the same in all its threads.
-template <typename Team>
-__device__ TeamSum team_sum(SelectShared& shared, Mass own) {
-  if (threadIdx.x == 0) {
-    shared.sum = own;
-  }
-  Team::sync();
-  TeamSum sum{.own = own};
-  for (int r = 0; r < Team::kSize; ++r) {
-    const Mass part = *Team::of(&shared.sum, r);
-    sum.before += r < Team::rank() ? part : 0;
-    sum.total += part;
-  }
-  Team::sync();
-  return sum;
-}
 
 // What is left of a token's weight after min_p, top_k and top_p.
 struct Kept {
@@ -201,8 +120,8 @@ __device__ Mass kept_sum(SelectShared& shared, const float* values, int begin, i
 }
 
 template <typename Team>
-__device__ int draw(SelectShared& shared, const CudaSamplingRow& row, const float* values,
-                    int begin, int end, int V, float largest) {
+__device__ int draw_from_all(SelectShared& shared, const CudaSamplingRow& row, const float* values,
+                             int begin, int end, int V, float largest) {
   Kept kept{.largest = largest,
             .temperature = row.temperature,
             .least_weight = __fmul_rn(row.min_p, kSamplingUnit)};
@@ -239,22 +158,67 @@ __device__ int draw(SelectShared& shared, const CudaSamplingRow& row, const floa
   return drawn.index == INT_MAX ? -1 : drawn.index;
 }
 
+// `own` is the largest value of this thread's.
+template <typename Team>
+__device__ int draw(SelectShared& shared, const CudaSamplingRow& row, const float* values,
+                    int begin, int end, int V, float largest, float own) {
+  if (row.top_k > 0 && row.top_k <= kMostOfFew<Team>) {
+    const int count = gather_largest<Team>(shared, values, begin, end, row.top_k, own);
+    if (count >= 0) {
+      return draw_from_few<Team>(shared, row, count, largest);
+    }
+  }
+  return draw_from_all<Team>(shared, row, values, begin, end, V, largest);
+}
+
+// The row's num_logprobs most likely tokens. `own` is the largest logit of this thread's, `best`
+// the row's.
+template <typename Team>
+__device__ void write_top(SelectShared& shared, const CudaSamplingRow& row, int begin, int end,
+                          float own, Best best, double log_sum) {
+  const auto entry = [log_sum](const Best& of) {
+    return TopLogprob{.token = of.index, .logprob = static_cast<float>(of.value - log_sum)};
+  };
+  if (row.num_logprobs > 0 && row.num_logprobs <= kMostOfFew<Team>) {
+    const int count = gather_largest<Team>(shared, row.logits, begin, end, row.num_logprobs, own);
+    if (count >= row.num_logprobs) {
+      const auto i = static_cast<int>(threadIdx.x);
+      if (Team::rank() == 0 && i < count) {
+        const int rank = rank_of(shared.few.all, count, i);
+        if (rank < row.num_logprobs) {
+          row.top[rank] = entry(shared.few.all.at(i));
+        }
+      }
+      return;
+    }
+  }
+  for (int n = 0; n < row.num_logprobs; ++n) {
+    if (Team::rank() == 0 && threadIdx.x == 0) {
+      row.top[n] = entry(best);
+    }
+    if (n + 1 < row.num_logprobs) {
+      Best next;
+      for_each_value(row.logits, begin, end, [&](float value, int index) {
+        const Best candidate{.value = value, .index = index};
+        next = is_better(best, candidate) && is_better(candidate, next) ? candidate : next;
+      });
+      best = team_best<Team>(shared, next);
+    }
+  }
+}
+
 // The most likely tokens and the logarithm of the sum, of the unmodified logits.
 template <typename Team>
 __device__ void add_logprobs(SelectShared& shared, const CudaSamplingRow& row, int begin, int end,
                              int token, CudaSampledRow& out) {
   const float* logits = row.logits;
-  const auto best_below = [&](Best limit) {
-    Best best;
-    for_each_value(logits, begin, end, [&](float value, int index) {
-      const Best candidate{.value = value, .index = index};
-      if (is_better(limit, candidate) && is_better(candidate, best)) {
-        best = candidate;
-      }
-    });
-    return team_best<Team>(shared, best);
-  };
-  Best best = best_below({.value = INFINITY, .index = -1});
+  Best best;
+  for_each_value(logits, begin, end, [&](float value, int index) {
+    const Best candidate{.value = value, .index = index};
+    best = is_better(candidate, best) ? candidate : best;
+  });
+  const float own = best.value;
+  best = team_best<Team>(shared, best);
   const double largest = best.value;
   double sum = 0.0;
   for_each_value(logits, begin, end, [&](float value, int) { sum += exp(value - largest); });
@@ -280,16 +244,8 @@ __device__ void add_logprobs(SelectShared& shared, const CudaSamplingRow& row, i
     sum += *Team::of(&shared.real_sum, r);
   }
   const double log_sum = largest + log(sum);
-  const bool writes = Team::rank() == 0 && threadIdx.x == 0;
-  for (int n = 0; n < row.num_logprobs; ++n) {
-    if (writes) {
-      row.top[n] = {.token = best.index, .logprob = static_cast<float>(best.value - log_sum)};
-    }
-    if (n + 1 < row.num_logprobs) {
-      best = best_below(best);
-    }
-  }
-  if (writes) {
+  write_top<Team>(shared, row, begin, end, own, best, log_sum);
+  if (Team::rank() == 0 && threadIdx.x == 0) {
     out.logprob = static_cast<float>(logits[token] - log_sum);
   }
 }
@@ -317,12 +273,14 @@ __global__ void __launch_bounds__(kSampleThreads, 1)
     for_each_value(row.logits, begin, end,
                    [&](float value, int) { broken = broken || isnan(value) || value == INFINITY; });
   }
+  const float own = best.value;
   best = team_best<Team>(shared, best);
   broken = team_any<Team>(shared, broken) || best.value == -INFINITY;
   int token = -1;
   if (!broken) {
-    token = row.temperature == 0.0F ? best.index
-                                    : draw<Team>(shared, row, values, begin, end, V, best.value);
+    token = row.temperature == 0.0F
+                ? best.index
+                : draw<Team>(shared, row, values, begin, end, V, best.value, own);
   }
   if (Team::rank() == 0 && threadIdx.x == 0) {
     result.token = token;

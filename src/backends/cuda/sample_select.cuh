@@ -3,6 +3,9 @@
 // Counts and masses are integers, so no result depends on the order in which blocks add.
 #pragma once
 
+#include <climits>
+#include <cmath>
+
 #include "backends/cuda/block_team.cuh"
 #include "ops/sampling_math.h"
 
@@ -18,9 +21,40 @@ inline constexpr int kPasses = 3;
 inline constexpr int kMassDigits = 3;
 inline constexpr int kMassDigitBits = 11;
 
+struct Best {
+  float value = -INFINITY;
+  int index = INT_MAX;
+};
+
+__device__ __forceinline__ bool is_better(const Best& a, const Best& b) {
+  return a.value > b.value || (a.value == b.value && a.index < b.index);
+}
+
+// A list of elements, in any order.
+struct Candidates {
+  static constexpr int kMost = 512;
+  float values[kMost];
+  int ids[kMost];
+  int count;
+
+  __device__ Best at(int i) const { return {.value = values[i], .index = ids[i]}; }
+};
+
+// Of a row's largest elements: this block's, and in the first block the team's.
+struct FewShared {
+  Candidates own;
+  Candidates all;
+  float maxima[kWarp];               // of this block's warps
+  float team_maxima[kWarp * kWarp];  // of the team's, as far as there are
+  float bound;
+};
+
 struct SelectShared {
   unsigned parts[kMassDigits][kBins];  // this block's
-  Mass totals[kBins];                  // the team's
+  union {
+    Mass totals[kBins];  // the team's
+    FewShared few;
+  };
   Mass partial[kWarp];
   unsigned warp_counts[kWarp];
   int found_bin;
