@@ -74,6 +74,7 @@ void check_experts(CudaContext& context);
 void time_experts(CudaContext& context);
 void check_expert_blocks(CudaContext& context);
 void time_expert_blocks(CudaContext& context);
+void time_decode_layer(CudaContext& context);
 void check_skinny(CudaContext& context);
 void time_skinny(CudaContext& context);
 void time_layers(CudaContext& context);

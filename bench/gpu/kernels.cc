@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
     if (mode == "time") {
       if (wanted("skinny")) bench::time_skinny(bf16);
       if (wanted("layers")) bench::time_layers(bf16);
+      if (wanted("layers")) bench::time_decode_layer(bf16);
       if (wanted("many_rows")) bench::time_many_rows(bf16);
       if (wanted("invariant")) bench::time_invariant(bf16);
       if (wanted("attention")) bench::time_attention(bf16);

@@ -58,30 +58,33 @@ void Attention::mix(const Step& step, const RopeBuffers& rope, void* kv_cache) c
   void* k = step.at(q, q_width);
   const void* v = step.at(q, q_width + kv_width);
   void* core = step.workspace.core.data();
-
-  backend.qk_norm_rope({.batch = &step.batch,
-                        .num_heads = num_heads_,
-                        .num_kv_heads = num_kv_heads_,
-                        .head_dim = head_dim_,
-                        .rotary_dim = rope.rotary_dim,
-                        .q = q,
-                        .q_stride = stride,
-                        .q_head_stride = int64_t{2} * head_dim_,
-                        .k = k,
-                        .k_stride = stride,
-                        .q_weight = q_norm_.as<float>(),
-                        .k_weight = k_norm_.as<float>(),
-                        .inv_freq = rope.inv_freq.as<float>(),
-                        .mrope_axis = rope.mrope_axis.as<uint8_t>(),
-                        .attention_factor = rope.attention_factor,
-                        .eps = eps_});
-  backend.write_kv({.batch = &step.batch,
-                    .num_kv_heads = num_kv_heads_,
-                    .head_dim = head_dim_,
-                    .k = k,
-                    .v = v,
-                    .kv_stride = stride,
-                    .kv_cache = kv_cache});
+  const QkNormRopeArgs rotation = {.batch = &step.batch,
+                                   .num_heads = num_heads_,
+                                   .num_kv_heads = num_kv_heads_,
+                                   .head_dim = head_dim_,
+                                   .rotary_dim = rope.rotary_dim,
+                                   .q = q,
+                                   .q_stride = stride,
+                                   .q_head_stride = int64_t{2} * head_dim_,
+                                   .k = k,
+                                   .k_stride = stride,
+                                   .q_weight = q_norm_.as<float>(),
+                                   .k_weight = k_norm_.as<float>(),
+                                   .inv_freq = rope.inv_freq.as<float>(),
+                                   .mrope_axis = rope.mrope_axis.as<uint8_t>(),
+                                   .attention_factor = rope.attention_factor,
+                                   .eps = eps_};
+  const WriteKvArgs writing = {.batch = &step.batch,
+                               .num_kv_heads = num_kv_heads_,
+                               .head_dim = head_dim_,
+                               .k = k,
+                               .v = v,
+                               .kv_stride = stride,
+                               .kv_cache = kv_cache};
+  if (!backend.qk_norm_rope_write_kv(rotation, writing)) {
+    backend.qk_norm_rope(rotation);
+    backend.write_kv(writing);
+  }
   backend.attention({.batch = &step.batch,
                      .num_heads = num_heads_,
                      .num_kv_heads = num_kv_heads_,
@@ -93,7 +96,8 @@ void Attention::mix(const Step& step, const RopeBuffers& rope, void* kv_cache) c
                      .q_head_stride = int64_t{2} * head_dim_,
                      .kv_cache = kv_cache,
                      .out = core,
-                     .out_stride = out_stride});
+                     .out_stride = out_stride,
+                     .next = o_proj_.get()});
 }
 
 }  // namespace deltaserve

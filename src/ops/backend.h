@@ -91,6 +91,12 @@ class Backend {
   virtual void add_rms_norm(const AddRmsNormArgs& args) = 0;
   virtual void qk_norm_rope(const QkNormRopeArgs& args) = 0;
   virtual void write_kv(const WriteKvArgs& args) = 0;
+  // May fuse the two ops before; the rows of k may then stay as they were. Returns whether it did;
+  // else nothing has happened.
+  virtual bool qk_norm_rope_write_kv(const QkNormRopeArgs& /*args*/,
+                                     const WriteKvArgs& /*writing*/) {
+    return false;
+  }
   virtual void attention(const AttentionArgs& args) = 0;
   virtual void causal_conv1d(const CausalConv1dArgs& args) = 0;
   virtual void gated_delta_rule(const GatedDeltaRuleArgs& args) = 0;

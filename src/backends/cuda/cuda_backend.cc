@@ -91,6 +91,10 @@ class CudaBackend final : public Backend {
   void add_rms_norm(const AddRmsNormArgs& args) override { launch_add_rms_norm(context_, args); }
   void qk_norm_rope(const QkNormRopeArgs& args) override { launch_qk_norm_rope(context_, args); }
   void write_kv(const WriteKvArgs& args) override { launch_write_kv(context_, args); }
+  bool qk_norm_rope_write_kv(const QkNormRopeArgs& args, const WriteKvArgs& writing) override {
+    launch_qk_norm_rope_write_kv(context_, args, writing);
+    return true;
+  }
   void attention(const AttentionArgs& args) override { launch_attention(context_, args); }
   void causal_conv1d(const CausalConv1dArgs& args) override {
     launch_causal_conv1d(context_, args);

@@ -14,6 +14,8 @@ void launch_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args);
 void launch_add_rms_norm(CudaContext& context, const AddRmsNormArgs& args);
 void launch_qk_norm_rope(CudaContext& context, const QkNormRopeArgs& args);
 void launch_write_kv(CudaContext& context, const WriteKvArgs& args);
+void launch_qk_norm_rope_write_kv(CudaContext& context, const QkNormRopeArgs& args,
+                                  const WriteKvArgs& writing);
 void launch_attention(CudaContext& context, const AttentionArgs& args);
 void launch_causal_conv1d(CudaContext& context, const CausalConv1dArgs& args);
 void launch_gated_delta_rule(CudaContext& context, const GatedDeltaRuleArgs& args);

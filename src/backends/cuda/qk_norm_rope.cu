@@ -1,9 +1,11 @@
-// qk_norm_rope: RMS norm over each q and k head and partial M-RoPE, in place, float32 inside and
-// rounded once. A block serves 8 heads of one token, a warp each; the block computes the token's
-// cosines and sines once. The normed head passes through shared memory because rotate-half pairs
-// dimensions that different lanes hold.
+// qk_norm_rope: RMS norm over each q and k head and partial M-RoPE, float32 inside and rounded
+// once; and the same with write_kv, where k goes to the paged cache at once and v with it. A block
+// serves 8 heads of one token, a warp each, 8 dimensions a lane; it computes the token's cosines
+// and sines once. The normed head passes through shared memory because rotate-half pairs dimensions
+// that different lanes hold.
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/kv_layout.h"
 #include "backends/cuda/launch.h"
 
 namespace deltaserve {
@@ -12,94 +14,159 @@ namespace {
 
 constexpr int kHeadsPerBlock = 8;
 constexpr int kMaxHeadDim = 256;
+constexpr int kDims = static_cast<int>(kKvPiece);  // of a lane
+static_assert(kMaxHeadDim == kDims * kWarp);
 
-// Two consecutive values.
-__device__ __forceinline__ float2 load_pair(const float* from) {
-  return *reinterpret_cast<const float2*>(from);
-}
-__device__ __forceinline__ float2 load_pair(const bf16* from) {
-  return unpack_bf16(*reinterpret_cast<const uint32_t*>(from));
-}
-__device__ __forceinline__ void store_pair(float* to, float low, float high) {
-  *reinterpret_cast<float2*>(to) = make_float2(low, high);
-}
-__device__ __forceinline__ void store_pair(bf16* to, float low, float high) {
-  *reinterpret_cast<uint32_t*>(to) = pack_bf16(low, high);
-}
+// Where k and v go.
+enum class Target { kInPlace, kRows, kSwizzled };  // rows and swizzled: of the cache
 
-// `row` [head_dim] is this warp's scratch.
-template <typename X>
-__device__ void norm_and_rotate(X* head, int head_dim, const float* weight, float eps, int half,
-                                const float* cosine, const float* sine, float* row) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  float sum = 0.0F;
-  for (int d = 2 * lane; d < head_dim; d += 2 * kWarp) {
-    const float2 x = load_pair(head + d);
-    row[d] = x.x;
-    row[d + 1] = x.y;
-    sum += x.x * x.x + x.y * x.y;
-  }
-  const float scale = rsqrtf(warp_sum(sum) / static_cast<float>(head_dim) + eps);
-  for (int d = 2 * lane; d < head_dim; d += 2 * kWarp) {
-    row[d] *= scale * (1.0F + weight[d]);
-    row[d + 1] *= scale * (1.0F + weight[d + 1]);
-  }
-  __syncwarp();
-  const auto rotated = [&](int d) {
-    if (d >= 2 * half) {
-      return row[d];
-    }
-    return d < half ? row[d] * cosine[d] - row[d + half] * sine[d]
-                    : row[d] * cosine[d - half] + row[d - half] * sine[d - half];
-  };
-  for (int d = 2 * lane; d < head_dim; d += 2 * kWarp) {
-    store_pair(head + d, rotated(d), rotated(d + 1));
-  }
-}
+struct Rotation {
+  float cosine[kMaxHeadDim / 2];
+  float sine[kMaxHeadDim / 2];
+};
 
-template <typename X>
-__global__ void __launch_bounds__(kHeadsPerBlock* kWarp)
-    qk_norm_rope_kernel(QkNormRopeArgs args, BatchView batch) {
-  __shared__ float cosine[kMaxHeadDim / 2];
-  __shared__ float sine[kMaxHeadDim / 2];
-  __shared__ float rows[kHeadsPerBlock][kMaxHeadDim];
-  const int64_t t = blockIdx.x;
-  const int half = args.rotary_dim / 2;
-  for (int j = static_cast<int>(threadIdx.x); j < half; j += static_cast<int>(blockDim.x)) {
+__device__ __forceinline__ void make_rotation(Rotation& rotation, const QkNormRopeArgs& args,
+                                              const BatchView& batch, int64_t t) {
+  for (int j = static_cast<int>(threadIdx.x); j < args.rotary_dim / 2;
+       j += static_cast<int>(blockDim.x)) {
     const int64_t axis = args.mrope_axis[j];
     const auto position = static_cast<float>(batch.positions[axis * batch.num_tokens + t]);
     float s;
     float c;
     sincosf(position * args.inv_freq[j], &s, &c);
-    cosine[j] = c * args.attention_factor;
-    sine[j] = s * args.attention_factor;
+    rotation.cosine[j] = c * args.attention_factor;
+    rotation.sine[j] = s * args.attention_factor;
   }
-  wait_for_previous();
-  __syncthreads();
+}
+
+// This lane's 8 of a head's dimensions from `x` on, normed and rotated. `row` [head_dim] is the
+// warp's scratch. Lanes beyond the head are not `active`; all of the warp call it.
+__device__ __forceinline__ void norm_and_rotate(float (&x)[kDims], const float (&factors)[kDims],
+                                                bool active, const QkNormRopeArgs& args,
+                                                const Rotation& rotation, float* row) {
+  const int first = static_cast<int>(threadIdx.x) % kWarp * kDims;
+  const int half = args.rotary_dim / 2;
+  float sum = 0.0F;
+#pragma unroll
+  for (const float value : x) {
+    sum += value * value;
+  }
+  const float scale = rsqrtf(warp_sum(sum) / static_cast<float>(args.head_dim) + args.eps);
+#pragma unroll
+  for (int i = 0; i < kDims; ++i) {
+    x[i] *= scale * (1.0F + factors[i]);
+  }
+  const bool rotated = active && first < args.rotary_dim;
+  if (rotated) {
+    store(row + first, x);
+  }
+  __syncwarp();
+  if (rotated) {
+#pragma unroll
+    for (int i = 0; i < kDims; ++i) {
+      const int d = first + i;
+      // Fused where it says so: all forms must give the same bits.
+      if (d < half) {
+        x[i] = __fmaf_rn(x[i], rotation.cosine[d], -__fmul_rn(row[d + half], rotation.sine[d]));
+      } else if (d < 2 * half) {
+        x[i] = __fmaf_rn(x[i], rotation.cosine[d - half],
+                         __fmul_rn(row[d - half], rotation.sine[d - half]));
+      }
+    }
+  }
+}
+
+// This lane's place in the cache for K or V of a head of token t.
+template <typename X, bool kSwizzled>
+__device__ __forceinline__ X* cache_place(const WriteKvArgs& args, int64_t slot, bool value,
+                                          int64_t head) {
+  const int64_t piece = threadIdx.x % kWarp;
+  return static_cast<X*>(args.kv_cache) +
+         kv_base(slot / kBlockSize, value, head, args.num_kv_heads, args.head_dim) +
+         kv_piece<kSwizzled>(slot % kBlockSize, piece, args.head_dim);
+}
+
+// Heads in turn: q, k and, with a cache, v.
+template <typename X, Target kTarget>
+__global__ void __launch_bounds__(kHeadsPerBlock* kWarp)
+    qk_norm_rope_kernel(QkNormRopeArgs args, WriteKvArgs writing, BatchView batch) {
+  __shared__ Rotation rotation;
+  __shared__ float rows[kHeadsPerBlock][kMaxHeadDim];
+  constexpr bool kWrites = kTarget != Target::kInPlace;
+  constexpr bool kSwizzled = kTarget == Target::kSwizzled;
+  const int64_t t = blockIdx.x;
+  make_rotation(rotation, args, batch, t);
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  const int first = static_cast<int>(threadIdx.x) % kWarp * kDims;
+  const bool active = first < args.head_dim;
   const int head = static_cast<int>(blockIdx.y) * kHeadsPerBlock + warp;
-  if (head < args.num_heads) {
-    X* q = static_cast<X*>(args.q) + t * args.q_stride + head * args.q_head_stride;
-    norm_and_rotate(q, args.head_dim, args.q_weight, args.eps, half, cosine, sine, rows[warp]);
-  } else if (head < args.num_heads + args.num_kv_heads) {
-    X* k = static_cast<X*>(args.k) + t * args.k_stride +
-           int64_t{head - args.num_heads} * args.head_dim;
-    norm_and_rotate(k, args.head_dim, args.k_weight, args.eps, half, cosine, sine, rows[warp]);
+  const int k_head = head - args.num_heads;
+  const int v_head = k_head - args.num_kv_heads;
+  const int64_t slot = kWrites ? batch.slot_mapping[t] : 0;
+  float factors[kDims] = {};
+  if (active && v_head < 0) {
+    load((k_head < 0 ? args.q_weight : args.k_weight) + first, factors);
   }
+  __syncthreads();
+  wait_for_previous();
+  if (v_head >= 0) {
+    if (kWrites && active && v_head < args.num_kv_heads) {
+      constexpr int kWords = static_cast<int>(kDims * sizeof(X) / sizeof(uint4));
+      const auto* from =
+          reinterpret_cast<const uint4*>(static_cast<const X*>(writing.v) + t * writing.kv_stride +
+                                         int64_t{v_head} * args.head_dim + first);
+      auto* to = reinterpret_cast<uint4*>(cache_place<X, kSwizzled>(writing, slot, true, v_head));
+#pragma unroll
+      for (int i = 0; i < kWords; ++i) {
+        to[i] = from[i];
+      }
+    }
+    return;
+  }
+  X* const in_place =
+      first + (k_head < 0
+                   ? static_cast<X*>(args.q) + t * args.q_stride + head * args.q_head_stride
+                   : static_cast<X*>(args.k) + t * args.k_stride + int64_t{k_head} * args.head_dim);
+  float x[kDims] = {};
+  if (active) {
+    load(in_place, x);
+  }
+  norm_and_rotate(x, factors, active, args, rotation, rows[warp]);
+  if (active) {
+    store(
+        kWrites && k_head >= 0 ? cache_place<X, kSwizzled>(writing, slot, false, k_head) : in_place,
+        x);
+  }
+}
+
+template <typename X, Target kTarget>
+void launch_heads(CudaContext& context, const QkNormRopeArgs& args, const WriteKvArgs& writing) {
+  const int32_t heads = args.num_heads + args.num_kv_heads * (kTarget == Target::kInPlace ? 1 : 2);
+  launch_early(context, qk_norm_rope_kernel<X, kTarget>,
+               {.grid = dim3(static_cast<unsigned>(args.batch->num_tokens),
+                             static_cast<unsigned>(ceil_div(heads, kHeadsPerBlock))),
+                .block = dim3(kHeadsPerBlock * kWarp)},
+               args, writing, *args.batch);
 }
 
 }  // namespace
 }  // namespace cuda
 
 void launch_qk_norm_rope(CudaContext& context, const QkNormRopeArgs& args) {
-  const int32_t heads = args.num_heads + args.num_kv_heads;
-  const cuda::LaunchShape shape{
-      .grid = dim3(static_cast<unsigned>(args.batch->num_tokens),
-                   static_cast<unsigned>(cuda::ceil_div(heads, cuda::kHeadsPerBlock))),
-      .block = dim3(cuda::kHeadsPerBlock * cuda::kWarp)};
   cuda::with_x(context.compute_dtype, [&]<typename X>(X*) {
-    cuda::launch_early(context, cuda::qk_norm_rope_kernel<X>, shape, args, *args.batch);
+    cuda::launch_heads<X, cuda::Target::kInPlace>(context, args, {});
   });
+}
+
+void launch_qk_norm_rope_write_kv(CudaContext& context, const QkNormRopeArgs& args,
+                                  const WriteKvArgs& writing) {
+  if (context.compute_dtype == DType::kF32) {
+    cuda::launch_heads<float, cuda::Target::kRows>(context, args, writing);
+  } else if (args.head_dim == cuda::kTensorHeadDim) {
+    cuda::launch_heads<cuda::bf16, cuda::Target::kSwizzled>(context, args, writing);
+  } else {
+    cuda::launch_heads<cuda::bf16, cuda::Target::kRows>(context, args, writing);
+  }
 }
 
 }  // namespace deltaserve
