@@ -165,7 +165,8 @@ const DecodeForm kDecodeForms[] = {
     {"one block a head", run_fused<DeltaDecodeForm::kOneBlockAHead>},
     {"two blocks a head", run_fused<DeltaDecodeForm::kTwoBlocksAHead>},
     {"one block a head, early", run_fused<DeltaDecodeForm::kOneBlockEarly>},
-    {"two blocks a head, early", run_fused<DeltaDecodeForm::kTwoBlocksEarly>}};
+    {"two blocks a head, early", run_fused<DeltaDecodeForm::kTwoBlocksEarly>},
+    {"two blocks a head, early, next soon", run_fused<DeltaDecodeForm::kTwoBlocksSoon>}};
 
 // Enough layers that their states do not stay in the cache.
 int layers_for(const DeltaShape& shape, int64_t B) {

@@ -32,7 +32,8 @@ enum class DeltaDecodeForm {
   kOneBlockAHead,
   kTwoBlocksAHead,
   kOneBlockEarly,
-  kTwoBlocksEarly
+  kTwoBlocksEarly,
+  kTwoBlocksSoon
 };
 bool serves_delta_decode(const DeltaDecodeArgs& args);
 void launch_delta_decode(CudaContext& context, const DeltaDecodeArgs& args, DeltaDecodeForm form);

@@ -22,7 +22,7 @@ namespace cuda {
 namespace {
 
 // A block's part of a head.
-template <typename X, int Parts, bool kEarly>
+template <typename X, int Parts, bool kEarly, bool kSoon>
 __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
                                             DeltaDecodeShared<X>& shared) {
   using Team = HeadTeam<Parts>;
@@ -95,6 +95,7 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
   const float gate_a = to_float(decode.a[s * decode.ba_stride + head]);
   const float gate_b = to_float(decode.b[s * decode.ba_stride + head]);
   if (!kEarly) load_state();
+  if (kSoon) let_next_start();
   if (warp < kConvWarps) {
     conv.store_output(shared.conv[warp] + lane * 4);
     if (warp != kValueWarp) {
@@ -120,7 +121,7 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
     Team::store_row(shared, own_row, to_float(from_float<X>(output)));
   }
   Team::arrive_rows(norms);
-  let_next_start();
+  if (!kSoon) let_next_start();
 #pragma unroll
   for (int r = 0; r < kDecodeRows; ++r) {
     store_columns<4>(state + r * kDecodeDim, S[r], lane, kDecodeDim);
@@ -143,23 +144,23 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
 }
 
 // grid (B * Hv * Parts), Parts neighbours a cluster.
-template <typename X, int Parts, bool kEarly>
+template <typename X, int Parts, bool kEarly, bool kSoon>
 __global__ void __launch_bounds__(kHeadWarps* kWarp / Parts, 2 * Parts)
     delta_decode(const DeltaDecode<X> decode) {
   __shared__ DeltaDecodeShared<X> shared;
   if constexpr (Parts == 1 || kClusterCode) {
-    decode_head<X, Parts, kEarly>(decode, shared);
+    decode_head<X, Parts, kEarly, kSoon>(decode, shared);
   }
 }
 
-template <typename X, int Parts, bool kEarly>
+template <typename X, int Parts, bool kEarly, bool kSoon>
 void launch_for(const CudaContext& context, const DeltaDecode<X>& decode, int32_t num_seqs) {
   const LaunchShape shape = {.grid = static_cast<unsigned>(num_seqs * decode.num_v_heads * Parts),
                              .block = static_cast<unsigned>(HeadTeam<Parts>::kThreads)};
   if constexpr (Parts > 1) {
-    launch_cluster<true>(context, delta_decode<X, Parts, kEarly>, Parts, shape, decode);
+    launch_cluster<true>(context, delta_decode<X, Parts, kEarly, kSoon>, Parts, shape, decode);
   } else {
-    launch_early(context, delta_decode<X, Parts, kEarly>, shape, decode);
+    launch_early(context, delta_decode<X, Parts, kEarly, kSoon>, shape, decode);
   }
 }
 
@@ -203,13 +204,15 @@ void launch_delta_decode(CudaContext& context, const DeltaDecodeArgs& args, Delt
                                          .readers = readers};
     switch (form) {
       case DeltaDecodeForm::kOneBlockAHead:
-        return cuda::launch_for<X, 1, false>(context, decode, batch.num_seqs);
+        return cuda::launch_for<X, 1, false, false>(context, decode, batch.num_seqs);
       case DeltaDecodeForm::kTwoBlocksAHead:
-        return cuda::launch_for<X, 2, false>(context, decode, batch.num_seqs);
+        return cuda::launch_for<X, 2, false, false>(context, decode, batch.num_seqs);
       case DeltaDecodeForm::kOneBlockEarly:
-        return cuda::launch_for<X, 1, true>(context, decode, batch.num_seqs);
+        return cuda::launch_for<X, 1, true, false>(context, decode, batch.num_seqs);
       case DeltaDecodeForm::kTwoBlocksEarly:
-        return cuda::launch_for<X, 2, true>(context, decode, batch.num_seqs);
+        return cuda::launch_for<X, 2, true, false>(context, decode, batch.num_seqs);
+      case DeltaDecodeForm::kTwoBlocksSoon:
+        return cuda::launch_for<X, 2, true, true>(context, decode, batch.num_seqs);
     }
   });
 }
