@@ -37,7 +37,11 @@ TEST_F(BatchBuilderTest, PacksADecodeAndAPrompt) {
   ASSERT_TRUE(prompt.table().reserve_tokens(18));
   StepPlan plan;
   plan.sequences = {
-      {.sequence = &decode, .num_scheduled_tokens = 1, .recurrent = true, .samples = true},
+      {.sequence = &decode,
+       .begin = 3,
+       .num_scheduled_tokens = 1,
+       .recurrent = true,
+       .samples = true},
       {.sequence = &prompt, .num_scheduled_tokens = 18, .recurrent = false, .samples = true}};
   plan.num_tokens = 19;
   build_step_input(plan, input_);
@@ -113,6 +117,32 @@ TEST_F(BatchBuilderTest, LeavesNothingOfTheStepBefore) {
   EXPECT_EQ(input_.batch.cu_seqlens, first.cu_seqlens);
   EXPECT_EQ(input_.batch.logits_rows, first.logits_rows);
   EXPECT_EQ(input_.rows.size(), 1U);
+}
+
+// The token at index 4 is drawn by row 2 of the step before, which computes index 3.
+TEST_F(BatchBuilderTest, TakesATokenThatIsNotKnownYetFromItsDraw) {
+  const auto state = make({1, 2, 3});
+  Sequence& sequence = *state->choices[0];
+  ASSERT_TRUE(sequence.table().reserve_tokens(5));
+  sequence.mark_computed(3);
+  sequence.append(9);
+  StepPlan plan;
+  plan.sequences = {{.sequence = &sequence,
+                     .begin = 4,
+                     .num_scheduled_tokens = 1,
+                     .recurrent = true,
+                     .samples = true,
+                     .drawn_row = 2}};
+  plan.num_tokens = 1;
+  build_step_input(plan, input_);
+  const Batch& batch = input_.batch;
+  EXPECT_EQ(batch.input_ids, (std::vector<int32_t>{0}));
+  EXPECT_EQ(batch.drawn_rows, (std::vector<int32_t>{2}));
+  EXPECT_EQ(batch.positions, (std::vector<int32_t>{4, 4, 4}));
+  EXPECT_EQ(batch.context_lens, (std::vector<int32_t>{4}));
+  EXPECT_EQ(batch.slot_mapping[0], sequence.table().slot_of(4));
+  ASSERT_EQ(input_.rows.size(), 1U);
+  EXPECT_EQ(input_.rows[0].position, 2);
 }
 
 }  // namespace
