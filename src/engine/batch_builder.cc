@@ -153,8 +153,8 @@ bool append_phase(const StepPlan& plan, int32_t phase, StepInput& input) {
   return any;
 }
 
-void append_draw(Sequence& sequence, bool ahead, int32_t last_row, StepInput& input) {
-  input.rows.push_back(sequence.sampler().next_row(ahead));
+void append_draw(Sequence& sequence, int32_t drawn_row, int32_t last_row, StepInput& input) {
+  input.rows.push_back(sequence.sampler().next_row(drawn_row));
   input.batch.logits_rows.push_back(last_row);
   if (GrammarLimit* mask = sequence.sampler().unmade_mask()) input.masks.push_back(mask);
 }
@@ -176,9 +176,9 @@ void append_sampling(const ScheduledSequence& scheduled, std::span<Sequence* con
     input.batch.logits_rows.push_back(last_row - static_cast<int32_t>(last - i));
   }
   if (scheduled.samples) {
-    append_draw(*scheduled.sequence, scheduled.drawn_row >= 0, last_row, input);
+    append_draw(*scheduled.sequence, scheduled.drawn_row, last_row, input);
   }
-  for (Sequence* fork : forks) append_draw(*fork, false, last_row, input);
+  for (Sequence* fork : forks) append_draw(*fork, -1, last_row, input);
 }
 
 }  // namespace

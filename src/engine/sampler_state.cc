@@ -43,7 +43,8 @@ void SamplerState::count_prompt() {
   }
 }
 
-SamplingRow SamplerState::next_row(bool ahead) const {
+SamplingRow SamplerState::next_row(int32_t drawn_row) const {
+  const bool ahead = drawn_row >= 0;
   DS_CHECK(!ahead || can_draw_ahead());
   const SamplingParams& sampling = request_->sampling;
   SamplingRow row;
@@ -58,6 +59,7 @@ SamplingRow SamplerState::next_row(bool ahead) const {
   row.position = num_output_ + (ahead ? 1 : 0);
   row.counts = counts_.data();
   row.num_counts = static_cast<int32_t>(counts_.size());
+  if (counts_output_) row.drawn_row = drawn_row;
   row.logit_bias = sampling.logit_bias.data();
   row.num_logit_bias = static_cast<int32_t>(sampling.logit_bias.size());
   row.banned = banned_.data();

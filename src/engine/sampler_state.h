@@ -22,13 +22,13 @@ class SamplerState {
   SamplerState(const Request& request, int32_t choice, int32_t vocab_size);
 
   // How to draw the next token. Its pointers are valid until the next record() or destruction; what
-  // row.allowed points to is complete once unmade_mask() is made. With `ahead` the token after the
-  // next, which follows from what is known if can_draw_ahead().
-  SamplingRow next_row(bool ahead = false) const;
+  // row.allowed points to is complete once unmade_mask() is made. With a `drawn_row` the one behind
+  // the next, which that row of a draw gives: see SamplingRow::drawn_row and can_draw_ahead().
+  SamplingRow next_row(int32_t drawn_row = -1) const;
 
   // Whether the next token, whatever it is, changes nothing of how the one after it is drawn but
-  // its position.
-  bool can_draw_ahead() const { return !counts_output_ && !thinking_ && !grammar_; }
+  // its position and the counts.
+  bool can_draw_ahead() const { return !thinking_ && !grammar_; }
   // Whether the next token is the last whatever it is.
   bool ends_with_next() const { return num_output_ + 1 >= request_->sampling.max_tokens; }
 

@@ -19,8 +19,11 @@ class HeldDraws {
   void take(const TakeDrawnArgs& args) const;
 
  private:
+  std::vector<SamplingRow> with_last(const SampleArgs& args);
+
   std::deque<std::vector<SampledToken>> open_;
-  std::vector<int32_t> last_;  // tokens of the draw begun last
+  std::vector<int32_t> last_;                    // tokens of the draw begun last
+  std::vector<std::vector<TokenCount>> counts_;  // of rows that count one of them
 };
 
 }  // namespace deltaserve

@@ -2,7 +2,9 @@
 // "Parallel random numbers: as easy as 1, 2, 3", 2011).
 #include "ops/sampling.h"
 
+#include <algorithm>
 #include <array>
+#include <functional>
 
 namespace deltaserve {
 namespace {
@@ -35,6 +37,18 @@ float uniform_draw(uint64_t seed, int64_t position) {
   }
   constexpr float kUnit = 1.0F / 16777216.0F;  // 2^-24: the quotient is exact and below 1
   return static_cast<float>(c[0] >> 8) * kUnit;
+}
+
+std::vector<TokenCount> count_once_more(const SamplingRow& row, int32_t token) {
+  std::vector<TokenCount> counts(row.counts, row.counts + row.num_counts);
+  if (token < 0) return counts;
+  const auto known = std::ranges::find(counts, token, &TokenCount::token);
+  if (known != counts.end()) {
+    ++known->in_output;
+  } else {
+    counts.push_back({.token = token, .in_output = 1});
+  }
+  return counts;
 }
 
 }  // namespace deltaserve

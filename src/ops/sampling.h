@@ -32,6 +32,9 @@ struct SamplingRow {
   int64_t position = 0;  // index of the drawn token within the output
   const TokenCount* counts = nullptr;
   int32_t num_counts = 0;
+  // >= 0, in begin_sample only: the output has one token more, which `counts` lacks: what this row
+  // of the draw begun before drew.
+  int32_t drawn_row = -1;
   const LogitBias* logit_bias = nullptr;
   int32_t num_logit_bias = 0;
   const int32_t* banned = nullptr;  // never drawn (eos while min_tokens is not reached, ...)
@@ -72,6 +75,9 @@ struct TakeDrawnArgs {
   const int32_t* rows = nullptr;  // [T] in backend memory; -1: ids[t] stays as it is
   int32_t* ids = nullptr;         // [T] in backend memory
 };
+
+// row.counts with one more occurrence of `token` in the output; unchanged if it is below zero.
+std::vector<TokenCount> count_once_more(const SamplingRow& row, int32_t token);
 
 // Uniform in [0, 1) for (seed, position): Philox4x32-10, 24 bits.
 float uniform_draw(uint64_t seed, int64_t position);

@@ -55,6 +55,8 @@ Request random_request(uint64_t seed, int32_t vocab_size) {
   sampling.top_p = seed % 3 == 1 ? 0.9F : 1.0F;
   sampling.seed = seed;
   sampling.num_logprobs = 2;
+  sampling.repetition_penalty = seed % 5 == 1 ? 1.2F : 1.0F;
+  sampling.presence_penalty = seed % 5 == 2 ? 0.5F : 0.0F;
   sampling.min_tokens = seed % 4 == 0 ? 10 : 0;
   for (int32_t i = 0; i < 8; ++i) {
     request.eos_token_ids.push_back(static_cast<int32_t>(between(0, vocab_size - 1)));

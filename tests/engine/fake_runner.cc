@@ -73,7 +73,14 @@ void FakeRunner::run(const Batch& batch, std::span<const SamplingRow> rows,
     const int32_t row = batch.logits_rows[r];
     const auto after = std::ranges::upper_bound(batch.cu_seqlens, row);
     const auto b = static_cast<int32_t>(after - batch.cu_seqlens.begin()) - 1;
-    sampled[r] = draw(logits(batch, b, row), rows[r]);
+    SamplingRow settings = rows[r];
+    std::vector<TokenCount> counts;
+    if (settings.drawn_row >= 0) {
+      counts = count_once_more(settings, drawn_.at(static_cast<size_t>(settings.drawn_row)));
+      settings.counts = counts.data();
+      settings.num_counts = static_cast<int32_t>(counts.size());
+    }
+    sampled[r] = draw(logits(batch, b, row), settings);
   }
   if (!rows.empty()) {
     drawn_.clear();

@@ -11,7 +11,7 @@ class RandomTraces : public testing::TestWithParam<uint64_t> {
  protected:
   TraceShape shape(FakeLimits limits) const {
     limits.async = is_async();
-    return {.seed = GetParam(), .limits = limits, .plain = is_async() ? 0.97 : 0.0};
+    return {.seed = GetParam(), .limits = limits, .plain = is_async() ? 0.5 : 0.0};
   }
   bool is_async() const { return GetParam() >= kFirstAsyncSeed; }
 };

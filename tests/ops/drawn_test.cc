@@ -1,6 +1,8 @@
 // Draws in two halves, two of them open at once, and their tokens as input ids.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "conformance.h"
 
 namespace deltaserve {
@@ -85,6 +87,34 @@ TEST_P(Drawn, TokensBecomeInputIds) {
   backend_->end_sample(second.sampled);
   const std::vector<int32_t> drawn = tokens(second.sampled);
   EXPECT_EQ(ids.values(), (std::vector<int32_t>{drawn[2], 11, drawn[199], drawn[0], drawn[67]}));
+}
+
+// A large reward for every occurrence makes a row repeat what it counts, so that the token that was
+// drawn comes again if, and only if, it is counted.
+TEST_P(Drawn, TokensAreCountedForPenalties) {
+  Draw first(*backend_, 70, 6);
+  backend_->sample(first.args());
+  const std::vector<int32_t> drawn = tokens(first.sampled);
+  backend_->begin_sample(first.args());
+  Draw second(*backend_, 6, 7);
+  std::vector<std::vector<TokenCount>> counts(6);
+  for (int32_t b = 0; b < 6; ++b) {
+    const auto i = static_cast<size_t>(b);
+    for (int32_t token = 0; token < 100 * b; token += 3) {
+      if (token != drawn[11 * i]) counts[i].push_back({.token = token, .in_output = b % 2});
+    }
+    if (b % 2 == 1) counts[i].push_back({.token = drawn[11 * i], .in_output = 1});
+    SamplingRow& row = second.rows[i];
+    row = {.temperature = 0.0F, .frequency_penalty = -50.0F};
+    row.counts = counts[i].data();
+    row.num_counts = static_cast<int32_t>(counts[i].size());
+    row.drawn_row = 11 * b;
+  }
+  backend_->begin_sample(second.args());
+  backend_->end_sample(first.sampled);
+  backend_->end_sample(second.sampled);
+  EXPECT_EQ(tokens(first.sampled), drawn);
+  for (size_t b = 0; b < 6; ++b) EXPECT_EQ(second.sampled[b].token, drawn[11 * b]) << "row " << b;
 }
 
 TEST_P(Drawn, ARowThatDrewNothingGivesZero) {

@@ -18,7 +18,7 @@ size_t padded(size_t bytes) {
 }
 
 bool needs_adjusting(const SamplingRow& row) {
-  return row.num_counts > 0 || row.num_logit_bias > 0 || row.num_banned > 0 ||
+  return row.num_counts > 0 || row.drawn_row >= 0 || row.num_logit_bias > 0 || row.num_banned > 0 ||
          row.allowed != nullptr;
 }
 
@@ -26,8 +26,13 @@ size_t words_of(int64_t V) {
   return static_cast<size_t>((V + 63) / 64);
 }
 
+// Entries of a row's counts on the device, the place for what another row drew included.
+int32_t num_count_places(const SamplingRow& row) {
+  return row.num_counts + (row.drawn_row >= 0 ? 1 : 0);
+}
+
 size_t list_bytes(const SamplingRow& row, int64_t V) {
-  return padded(static_cast<size_t>(row.num_counts) * sizeof(TokenCount)) +
+  return padded(static_cast<size_t>(num_count_places(row)) * sizeof(TokenCount)) +
          padded(static_cast<size_t>(row.num_logit_bias) * sizeof(LogitBias)) +
          padded(static_cast<size_t>(row.num_banned) * sizeof(int32_t)) +
          (row.allowed == nullptr ? 0 : padded(words_of(V) * sizeof(uint64_t)));
@@ -36,23 +41,32 @@ size_t list_bytes(const SamplingRow& row, int64_t V) {
 // Appends lists to the host's copy and returns where they will lie on the device.
 class Packer {
  public:
-  Packer(std::byte* host, const std::byte* device, size_t used)
+  Packer(std::byte* host, std::byte* device, size_t used)
       : host_(host), device_(device), used_(used) {}
 
   template <typename T>
-  const T* add(const T* values, size_t count) {
+  T* add(const T* values, size_t count) {
     if (count == 0 || values == nullptr) {
       return nullptr;
     }
     const size_t place = used_;
     std::memcpy(host_ + place, values, count * sizeof(T));
     used_ += padded(count * sizeof(T));
-    return reinterpret_cast<const T*>(device_ + place);
+    return reinterpret_cast<T*>(device_ + place);
+  }
+
+  // The counts, and one of no token in the place for what another row drew.
+  TokenCount* add_counts(const SamplingRow& row) {
+    if (row.drawn_row < 0) return add(row.counts, static_cast<size_t>(row.num_counts));
+    counts_.assign(row.counts, row.counts + row.num_counts);
+    counts_.push_back({.token = -1, .in_output = 0});
+    return add(counts_.data(), counts_.size());
   }
 
  private:
+  std::vector<TokenCount> counts_;
   std::byte* host_;
-  const std::byte* device_;
+  std::byte* device_;
   size_t used_;
 };
 
@@ -107,12 +121,12 @@ void CudaSampler::begin(const SampleArgs& args) {
     draw.num_logprobs.push_back(row.num_logprobs < 0 ? -1 : num_top(row, args.V));
   }
   require(context_, input_, in_bytes);
-  require(context_, output_, out_bytes);
+  require(context_, draw.results, out_bytes);
   host_.resize(in_bytes);
-  auto* results = static_cast<std::byte*>(output_.data());
+  auto* results = static_cast<std::byte*>(draw.results.data());
   pack(args, header_bytes, reinterpret_cast<TopLogprob*>(results + result_bytes(args.B)));
   ring_.to_device(input_.data(), host_.data(), in_bytes);
-  launch(args);
+  launch(args, reinterpret_cast<CudaSampledRow*>(results));
   fetch(draw, out_bytes);
   ++num_begun_;
 }
@@ -122,7 +136,7 @@ void CudaSampler::pack(const SampleArgs& args, size_t header_bytes, TopLogprob* 
   auto* adjusted =
       context_.scratch<float>(static_cast<size_t>(kGroupRows * args.V) * sizeof(float));
   auto* packed = reinterpret_cast<CudaSamplingRow*>(host_.data());
-  Packer packer(host_.data(), static_cast<const std::byte*>(input_.data()), header_bytes);
+  Packer packer(host_.data(), static_cast<std::byte*>(input_.data()), header_bytes);
   for (int64_t b = 0; b < args.B; ++b) {
     const SamplingRow& row = args.rows[b];
     packed[b] = {
@@ -136,8 +150,9 @@ void CudaSampler::pack(const SampleArgs& args, size_t header_bytes, TopLogprob* 
         .presence_penalty = row.presence_penalty,
         .uniform = uniform_draw(row.seed, row.position),
         .top_k = row.top_k,
-        .counts = packer.add(row.counts, static_cast<size_t>(row.num_counts)),
-        .num_counts = row.num_counts,
+        .counts = packer.add_counts(row),
+        .num_counts = num_count_places(row),
+        .drawn_row = row.drawn_row,
         .num_logit_bias = row.num_logit_bias,
         .logit_bias = packer.add(row.logit_bias, static_cast<size_t>(row.num_logit_bias)),
         .banned = packer.add(row.banned, static_cast<size_t>(row.num_banned)),
@@ -150,9 +165,11 @@ void CudaSampler::pack(const SampleArgs& args, size_t header_bytes, TopLogprob* 
   }
 }
 
-void CudaSampler::launch(const SampleArgs& args) {
+void CudaSampler::launch(const SampleArgs& args, CudaSampledRow* results) {
   const auto* rows = static_cast<const CudaSamplingRow*>(input_.data());
-  auto* results = static_cast<CudaSampledRow*>(output_.data());
+  if (std::any_of(args.rows, args.rows + args.B, [](auto& row) { return row.drawn_row >= 0; })) {
+    launch_count_drawn(context_, rows, args.B, last_drawn());
+  }
   for (int64_t first = 0; first < args.B; first += kGroupRows) {
     const int64_t count = std::min(kGroupRows, args.B - first);
     if (std::any_of(args.rows + first, args.rows + first + count, needs_adjusting)) {
@@ -172,7 +189,7 @@ void CudaSampler::fetch(Draw& draw, size_t bytes) {
     draw.memory = static_cast<std::byte*>(memory);
     draw.capacity = 2 * bytes;
   }
-  check_cuda(cudaMemcpyAsync(draw.memory, output_.data(), bytes, cudaMemcpyDeviceToHost,
+  check_cuda(cudaMemcpyAsync(draw.memory, draw.results.data(), bytes, cudaMemcpyDeviceToHost,
                              context_.stream));
   check_cuda(cudaEventRecord(draw.done, context_.stream));
 }
@@ -198,7 +215,13 @@ void CudaSampler::end(std::span<SampledToken> out) {
 }
 
 void CudaSampler::take_drawn(const TakeDrawnArgs& args) {
-  launch_take_drawn(context_, args, static_cast<const CudaSampledRow*>(output_.data()));
+  launch_take_drawn(context_, args, last_drawn());
+}
+
+const CudaSampledRow* CudaSampler::last_drawn() const {
+  DS_CHECK(num_begun_ > 0, "nothing was drawn");
+  const Draw& draw = draws_[(num_begun_ - 1) % kMaxOpenDraws];
+  return static_cast<const CudaSampledRow*>(draw.results.data());
 }
 
 }  // namespace deltaserve

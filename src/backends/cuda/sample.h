@@ -30,23 +30,24 @@ class CudaSampler {
   void take_drawn(const TakeDrawnArgs& args);
 
  private:
-  // A draw's results on their way to the host.
+  // A draw's results, and their way to the host.
   struct Draw {
-    std::byte* memory = nullptr;  // page-locked: CudaSampledRow [B], then TopLogprob of each row
+    CudaMemory results;           // CudaSampledRow [B], then TopLogprob of each row
+    std::byte* memory = nullptr;  // page-locked: the same
     size_t capacity = 0;
     cudaEvent_t done = nullptr;
     std::vector<int32_t> num_logprobs;  // [B] as asked for, at most V
   };
 
   void pack(const SampleArgs& args, size_t header_bytes, TopLogprob* top);
-  void launch(const SampleArgs& args);
+  void launch(const SampleArgs& args, CudaSampledRow* results);
+  const CudaSampledRow* last_drawn() const;
   void fetch(Draw& draw, size_t bytes);
 
   CudaContext& context_;
   PinnedRing& ring_;
   std::vector<std::byte> host_;  // what goes up
   CudaMemory input_;
-  CudaMemory output_;  // of the draw begun last
   std::array<Draw, kMaxOpenDraws> draws_;
   uint64_t num_begun_ = 0;
   uint64_t num_ended_ = 0;

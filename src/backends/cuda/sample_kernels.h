@@ -19,8 +19,9 @@ struct CudaSamplingRow {
   float presence_penalty = 0.0F;
   float uniform = 0.0F;  // uniform_draw(seed, position)
   int32_t top_k = 0;     // 0: off
-  const TokenCount* counts = nullptr;
+  TokenCount* counts = nullptr;
   int32_t num_counts = 0;
+  int32_t drawn_row = -1;  // >= 0: the last of the counts is a place for what that row drew
   int32_t num_logit_bias = 0;
   const LogitBias* logit_bias = nullptr;
   const int32_t* banned = nullptr;
@@ -49,6 +50,10 @@ void launch_adjust_logits(const CudaContext& context, const CudaSamplingRow* row
 // Of the draw that wrote `drawn`.
 void launch_take_drawn(const CudaContext& context, const TakeDrawnArgs& args,
                        const CudaSampledRow* drawn);
+
+// Counts in those of `rows` [B] that have a drawn_row what it drew in the draw that wrote `drawn`.
+void launch_count_drawn(const CudaContext& context, const CudaSamplingRow* rows, int64_t B,
+                        const CudaSampledRow* drawn);
 
 // Draws a token a row.
 void launch_sample_rows(const CudaContext& context, const CudaSamplingRow* rows,
