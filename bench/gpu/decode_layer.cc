@@ -1,6 +1,6 @@
 // An attention layer of the 35B-A3B for one token after 1,024 others as a decode step has it: norm,
-// projection, rotation with KV write, attention, output projection and the block of experts; with
-// what a step does to save time and without.
+// projection, rotation and KV write in one launch or two, attention, output projection and the
+// block of experts.
 #include <cmath>
 #include <vector>
 
@@ -35,13 +35,6 @@ struct LayerWeights {
         block(seed) {}
 };
 
-struct LayerForm {
-  const char* name;
-  bool together;  // rotation and KV write in one launch
-  bool ahead;     // the output projection's weight fetched by attention
-  bool next;      // the next layer's by the block of experts
-};
-
 class DecodeLayers {
  public:
   explicit DecodeLayers(CudaContext& context)
@@ -60,18 +53,16 @@ class DecodeLayers {
     }
   }
 
-  void time(const LayerForm& form) {
+  void time(const char* name, bool together) {
     const auto work = [&] {
-      for (size_t i = 0; i < layers_.size(); ++i) {
-        run(layers_[i], layers_[(i + 1) % layers_.size()], form);
-      }
+      for (const LayerWeights& layer : layers_) run(layer, together);
     };
     work();
     const double us = graph_microseconds(context_, work, 15) / kLayers;
     const double bytes =
         2.0 * static_cast<double>((kProjected + kValues) * kHidden + 2 * kKeys * kContext +
                                   (kChosen + 1) * 3 * kWidth * kHidden + (kExperts + 1) * kHidden);
-    print_time(std::string("35B layer of attention, one token, ") + form.name, us,
+    print_time(std::string("35B layer of attention, one token, ") + name, us,
                bytes / kCopyBytes * 1e6);
   }
 
@@ -84,9 +75,8 @@ class DecodeLayers {
     return all;
   }
 
-  void run(const LayerWeights& layer, const LayerWeights& next, const LayerForm& form) {
-    MoeBlockArgs block = tokens_.args(layer.block, 0, 1);
-    block.next = form.next ? &next.in : nullptr;
+  void run(const LayerWeights& layer, bool together) {
+    const MoeBlockArgs block = tokens_.args(layer.block, 0, 1);
     launch_add_rms_norm(context_, {.T = 1,
                                    .H = kHidden,
                                    .residual = block.residual,
@@ -99,7 +89,7 @@ class DecodeLayers {
                              .weight = &layer.in,
                              .out = projected_.data(),
                              .out_stride = kProjected});
-    attend(layer, form);
+    attend(layer, together);
     launch_linear(context_, {.M = 1,
                              .x = values_.data(),
                              .x_stride = kValues,
@@ -110,7 +100,7 @@ class DecodeLayers {
     launch_moe_block(context_, block);
   }
 
-  void attend(const LayerWeights& layer, const LayerForm& form) {
+  void attend(const LayerWeights& layer, bool together) {
     auto* const q = static_cast<BFloat16*>(projected_.data());
     const QkNormRopeArgs rotation = {.batch = &rows_.view(),
                                      .num_heads = kHeads,
@@ -133,7 +123,7 @@ class DecodeLayers {
                                  .v = q + kQueries + kKeys,
                                  .kv_stride = kProjected,
                                  .kv_cache = layer.cache.data()};
-    if (form.together) {
+    if (together) {
       launch_qk_norm_rope_write_kv(context_, rotation, writing);
     } else {
       launch_qk_norm_rope(context_, rotation);
@@ -150,8 +140,7 @@ class DecodeLayers {
                                 .q_head_stride = 2 * kHeadDim,
                                 .kv_cache = layer.cache.data(),
                                 .out = values_.data(),
-                                .out_stride = kValues,
-                                .next = form.ahead ? &layer.out : nullptr});
+                                .out_stride = kValues});
   }
 
   CudaContext& context_;
@@ -165,12 +154,8 @@ class DecodeLayers {
 
 void time_decode_layer(CudaContext& context) {
   DecodeLayers layers(context);
-  for (const LayerForm& form : {LayerForm{"one op a launch", false, false, false},
-                                LayerForm{"rotation with KV write", true, false, false},
-                                LayerForm{"and its weights ahead", true, true, false},
-                                LayerForm{"and the next layer's", true, true, true}}) {
-    layers.time(form);
-  }
+  layers.time("rotation and KV write apart", false);
+  layers.time("in one launch", true);
 }
 
 }  // namespace deltaserve::bench

@@ -96,8 +96,7 @@ void Attention::mix(const Step& step, const RopeBuffers& rope, void* kv_cache) c
                      .q_head_stride = int64_t{2} * head_dim_,
                      .kv_cache = kv_cache,
                      .out = core,
-                     .out_stride = out_stride,
-                     .next = o_proj_.get()});
+                     .out_stride = out_stride});
 }
 
 }  // namespace deltaserve

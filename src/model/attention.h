@@ -33,9 +33,6 @@ class Attention {
   // What stands between them; kv_cache is this layer's pool.
   void mix(const Step& step, const RopeBuffers& rope, void* kv_cache) const;
 
-  // What a forward pass reads first.
-  const LinearWeight& first_weight() const { return *qkv_proj_; }
-
  private:
   int32_t num_heads_ = 0;     // nh
   int32_t num_kv_heads_ = 0;  // nkv

@@ -38,11 +38,6 @@ LinearArgs DecoderLayer::output(const Step& step, float* out) const {
                            : std::get<Attention>(mixer).output(step, out);
 }
 
-const LinearWeight& DecoderLayer::first_weight() const {
-  const auto* linear = std::get_if<GatedDeltaNet>(&mixer);
-  return linear != nullptr ? linear->first_weight() : std::get<Attention>(mixer).first_weight();
-}
-
 Decoder::Decoder(ModelConfig config, Backend& backend, WeightLoader& loader)
     : config_(std::move(config)), backend_(backend), rope_(config_.rope, loader) {
   const int64_t V = config_.vocab_size;
@@ -218,11 +213,7 @@ void Decoder::run_layers(const Step& step, const HiddenCallback& on_hidden) {
     }
     backend_.linear(output);
     if (i + 1 < layers_.size()) {
-      pending = run_ffn(step, layer,
-                        {.residual = residual,
-                         .delta = delta,
-                         .normed = normed,
-                         .next = &layers_[i + 1].first_weight()});
+      pending = run_ffn(step, layer, {.residual = residual, .delta = delta, .normed = normed});
     }
   }
 }
@@ -260,8 +251,7 @@ const float* Decoder::run_ffn(const Step& step, const DecoderLayer& layer, const
                         {.residual = rows.residual,
                          .delta = rows.delta,
                          .weight = layer.post_attention_norm.as<float>(),
-                         .eps = config_.rms_norm_eps,
-                         .next = rows.next},
+                         .eps = config_.rms_norm_eps},
                         rows.normed, rows.delta);
   }
   add_norm(rows.residual, rows.delta, layer.post_attention_norm, rows.normed, step.T);
@@ -279,8 +269,7 @@ void Decoder::run_head(const Step& step, const Batch& batch, const HiddenCallbac
   if (R > 0) {
     const Rows last = {.residual = workspace.last_residual.as<float>(),
                        .delta = workspace.last_delta.as<float>(),
-                       .normed = workspace.last_normed.data(),
-                       .next = lm_head_.get()};
+                       .normed = workspace.last_normed.data()};
     gather_rows(batch.logits_rows, rows.residual, last.residual);
     gather_rows(batch.logits_rows, rows.delta, last.delta);
     Step last_step = step;

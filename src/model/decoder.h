@@ -28,8 +28,6 @@ struct DecoderLayer {
   std::variant<std::monostate, GatedDeltaNet, Attention> mixer;
   std::variant<std::monostate, Mlp, Moe> ffn;
 
-  const LinearWeight& first_weight() const;  // that a forward pass reads
-
   // The mixer's projections (see there).
   LinearArgs input(const Step& step, const void* x) const;
   LinearArgs output(const Step& step, float* out) const;
@@ -59,10 +57,9 @@ class Decoder final : public Model {
 
  private:
   struct Rows {
-    float* residual = nullptr;           // [T, H]
-    float* delta = nullptr;              // [T, H]
-    void* normed = nullptr;              // [T, H] X
-    const LinearWeight* next = nullptr;  // read first after the network
+    float* residual = nullptr;  // [T, H]
+    float* delta = nullptr;     // [T, H]
+    void* normed = nullptr;     // [T, H] X
   };
   void run_model(const Step& step, const Batch& batch, const HiddenCallback& on_hidden);
   // And what a backend must know of the model to size its scratch.

@@ -26,9 +26,6 @@ class GatedDeltaNet {
   // are taken of this layer's state.
   void mix(const Step& step, const LinearState& state) const;
 
-  // What a forward pass reads first.
-  const LinearWeight& first_weight() const { return *in_proj_; }
-
  private:
   DeltaDecodeArgs ops(const Step& step, const PhaseView& phase, const LinearState& state) const;
 

@@ -87,8 +87,7 @@ MoeBlockArgs Moe::block(const Step& step, const Norm& norm, void* normed) const 
           .weights = workspace.expert_weights.as<float>(),
           .inner = workspace.inner.data(),
           .inner_stride = row_stride(moe_.shared_expert_intermediate_size),
-          .shared = workspace.shared.as<float>(),
-          .next = norm.next};
+          .shared = workspace.shared.as<float>()};
 }
 
 const float* Moe::forward(const Step& step, const Norm& norm, void* normed, float* out) const {

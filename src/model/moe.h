@@ -25,7 +25,6 @@ class Moe {
     const float* delta = nullptr;   // [T, H]
     const float* weight = nullptr;  // [H]
     float eps = 0.0F;
-    const LinearWeight* next = nullptr;  // read soon after the block, if known
   };
 
   // residual += delta, normed [T, H] X = its norm. moe(normed) goes to `out` [T, H], which may be

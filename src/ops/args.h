@@ -96,7 +96,6 @@ struct AttentionArgs {
   const void* kv_cache = nullptr;
   void* out = nullptr;  // [T, nh * hd] X
   int64_t out_stride = 0;
-  const LinearWeight* next = nullptr;  // read by the op after this one: may be fetched ahead
 };
 
 // Depthwise causal convolution of width 4 over each sequence, then SiLU (float32 inside, rounded
@@ -232,7 +231,6 @@ struct MoeBlockArgs {
   void* inner = nullptr;          // [T, inner_stride] X
   int64_t inner_stride = 0;
   float* shared = nullptr;  // [T, H]
-  const LinearWeight* next = nullptr;  // read soon after the block: may be fetched ahead
 };
 
 }  // namespace deltaserve

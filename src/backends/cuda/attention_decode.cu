@@ -5,15 +5,13 @@
 // keeps a running softmax (attention_block.cuh); warps meet once an item.
 // A split's result goes to scratch and the last thread block to finish a row and head merges the
 // splits in order, divides, and applies the gate. Blocks that earlier steps wrote are fetched
-// before the kernel before this one has ended. With few rows memory is idle most of the time, and
-// brings what the output projection will read.
+// before the kernel before this one has ended.
 #include <algorithm>
 
 #include "backends/cuda/attention_block.cuh"
 #include "backends/cuda/attention_kernels.h"
 #include "backends/cuda/attention_splits.cuh"
 #include "backends/cuda/device_math.cuh"
-#include "backends/cuda/fetch_ahead.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/kv_layout.h"
 #include "backends/cuda/launch.h"
@@ -22,10 +20,6 @@ namespace deltaserve::cuda {
 namespace {
 
 constexpr int kThreads = kDecodeWarps * kWarp;
-// Rows up to which the next weight is fetched ahead, and how much of it: half of a second-level
-// cache.
-constexpr int32_t kFetchRows = 4;
-constexpr int64_t kFetchBytes = int64_t{24} << 20;
 constexpr int kTileFloats = kHeadDim * kColumns;            // O^T of one tile of heads
 constexpr int kValues = kTileFloats / kThreads;             // of which a thread merges 16
 constexpr int kPartialFloats = kTileFloats + 2 * kColumns;  // O^T, maxima, sums
@@ -50,7 +44,6 @@ struct DecodeParams {
   float scale_log2;
   float* partials;    // [rows][kv heads][kMaxSplits][tiles][kPartialFloats]
   int32_t* counters;  // [rows][kv heads], zero between launches
-  FetchAhead next;
 };
 
 // The softmax state of one head in one thread: its 16 dimensions of O, in units of 2^largest.
@@ -257,14 +250,7 @@ __device__ void attend_items(DecodeShared<kTiles>& shared, const DecodeParams& p
   const int64_t units = plan.units;
   const auto first = static_cast<int>(units * blockIdx.x / gridDim.x);
   const auto end = static_cast<int>(units * (blockIdx.x + 1) / gridDim.x);
-  const auto fetch_next = [&] {  // behind the blocks of the cache
-    if (threadIdx.x == 0) {
-      fetch_part(params.next, blockIdx.x, gridDim.x);
-    }
-  };
   if (first == end) {
-    wait_for_previous();
-    fetch_next();
     return;
   }
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
@@ -305,7 +291,6 @@ __device__ void attend_items(DecodeShared<kTiles>& shared, const DecodeParams& p
   }
 
   wait_for_previous();
-  fetch_next();
   int stage = 0;
   uint32_t parity = 0;
   uint32_t query[kTiles][kHeadDim / 16][2];
@@ -390,9 +375,7 @@ void launch_tiles(CudaContext& context, const AttentionArgs& args) {
       .batch = *args.batch,
       .scale_log2 = args.scale * 1.44269504F,  // log2(e): the softmax is taken in base 2
       .partials = context.scratch<float>(static_cast<size_t>(partials) * sizeof(float)),
-      .counters = context.zeros(static_cast<size_t>(kMaxSplitRows * args.num_kv_heads)),
-      .next =
-          fetch_ahead_of(args.batch->num_tokens <= kFetchRows ? args.next : nullptr, kFetchBytes)};
+      .counters = context.zeros(static_cast<size_t>(kMaxSplitRows * args.num_kv_heads))};
   constexpr size_t kShared = sizeof(DecodeShared<kTiles>);
   allow_shared(attention_decode_kernel<kTiles>, kShared);
   launch_early(context, attention_decode_kernel<kTiles>,

@@ -1,14 +1,12 @@
 // A whole block of experts for a handful of tokens in three launches, bound by reading the chosen
 // experts once. `route`: the norm, recomputed by every thread block, then the router's rows and the
 // shared expert's gate and up. `gate_up`: every thread block chooses the experts itself from the
-// router's results, multiplies rows of one of them, and asks for its down matrix when its own rows
-// have come. `down`: a thread block takes 16 rows of H of one token, chooses again, has half of its
-// weights of all the token's experts under way before the launch before it has ended, and adds
-// their sum to the residual.
+// router's results and multiplies rows of one of them. `down`: a thread block takes 16 rows of H of
+// one token, chooses again, has its weights of all the token's experts under way before the launch
+// before it has ended, and adds their sum to the residual.
 #include <algorithm>
 
 #include "backends/cuda/cuda_weights.h"
-#include "backends/cuda/fetch_ahead.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/moe_choose.cuh"
 #include "backends/cuda/moe_kernels.h"
@@ -31,8 +29,6 @@ struct GateUpParams {
   int32_t E;
   int32_t K;
   ExpertProduct product;
-  const bf16* down;  // [E][down_elements]
-  int64_t down_elements;
 };
 
 // blockIdx.y is an entry, whose thread block serves all entries of its expert unless an earlier
@@ -74,16 +70,7 @@ __global__ void __launch_bounds__(GateUpForm::kThreads, GateUpForm::kBlocks)
   }
   __syncthreads();
   const int64_t first_row = int64_t{blockIdx.x} * GateUpForm::kRowTiles * kSkinnyRows;
-  const auto fetch_down = [&] {
-    if (thread == 0) {
-      const bf16* down = params.down + expert * params.down_elements;
-      fetch_part({.from = reinterpret_cast<const std::byte*>(down),
-                  .bytes = static_cast<uint32_t>(params.down_elements * sizeof(bf16))},
-                 blockIdx.x, gridDim.x);
-    }
-  };
-  multiply_expert<GateUpForm, true>(params.product, expert, first_row, list, count, sums,
-                                    fetch_down);
+  multiply_expert<GateUpForm, true>(params.product, expert, first_row, list, count, sums);
 }
 
 struct DownParams {
@@ -102,7 +89,6 @@ struct DownParams {
   int64_t H;
   float* residual;     // [T][H]
   const float* delta;  // [T][H] or null
-  FetchAhead next;
 };
 
 // Sums of an expert's rows are kept apart as those of eight warps are in skinny_tile.cuh, each over
@@ -112,9 +98,6 @@ constexpr int kUnitChains = 4;  // of one warp at a time
 constexpr int kUnits = kChains / kUnitChains;
 // Warps of a thread block: two blocks fit a multiprocessor, each with half its weights ahead.
 constexpr int kMostDownWarps = 9;
-// Of the weight that is read after the block: what memory can bring from the last load of this
-// kernel to the first of that product.
-constexpr int64_t kFetchBytes = int64_t{12} << 20;
 
 // One unit's weights under way: the first piece of each of its chains.
 struct UnitPieces {
@@ -163,7 +146,7 @@ __device__ __forceinline__ void multiply_unit(const bf16* tile, const bf16* x, i
   const bf16* at = tile + lane / 4 * K + offset;
   UnitPieces now;
   now.load(at, K, pieces, first_chain);
-  wait_for_previous_behind_loads(K < 0);
+  wait_for_previous();
   float sums[kUnitChains][4] = {};
   for (int first = first_chain; first < pieces; first += kChains) {
     if (first > first_chain) {
@@ -198,14 +181,6 @@ __global__ void __launch_bounds__(kMostDownWarps* kWarp, 2) moe_few_down_kernel(
   if (thread < kWarp) {
     choose_experts<kSlots>(logits, params.E, params.K, params.renormalize, ids, weights);
   }
-  const int64_t at = t * params.H + first_row + thread;
-  float before = 0.0F;
-  float gate = 0.0F;
-  if (thread < kSkinnyRows) {
-    before =
-        __ldcg(params.residual + at) + (params.delta == nullptr ? 0.0F : __ldcg(params.delta + at));
-    gate = sigmoid(__ldcg(logits + params.E));
-  }
   __syncthreads();
   for (int unit = thread / kWarp; unit < (params.K + 1) * kUnits; unit += num_warps) {
     const int k = unit / kUnits;
@@ -217,9 +192,6 @@ __global__ void __launch_bounds__(kMostDownWarps* kWarp, 2) moe_few_down_kernel(
                            : params.act + (t * params.K + k) * columns;
     multiply_unit(tile, x, columns, unit % kUnits * kUnitChains,
                   chains + k * kChains * kSkinnyRows);
-  }
-  if (thread == 0) {
-    fetch_part(params.next, blockIdx.y * gridDim.x + blockIdx.x, gridDim.x * gridDim.y);
   }
   wait_for_previous();
   __syncthreads();
@@ -238,7 +210,10 @@ __global__ void __launch_bounds__(kMostDownWarps* kWarp, 2) moe_few_down_kernel(
     for (int k = 0; k < params.K; ++k) {
       sum = __fmaf_rn(weights[k], dots[k][thread], sum);
     }
-    params.residual[at] = before + __fmaf_rn(gate, dots[params.K][thread], sum);
+    sum = __fmaf_rn(sigmoid(logits[params.E]), dots[params.K][thread], sum);
+    const int64_t at = t * params.H + first_row + thread;
+    const float before = params.residual[at] + (params.delta == nullptr ? 0.0F : params.delta[at]);
+    params.residual[at] = before + sum;
   }
 }
 
@@ -256,9 +231,7 @@ void launch_gate_up(CudaContext& context, const MoeBlockArgs& args, const MoeBuf
                                         .x_stride = args.H,
                                         .x_entries = args.K,
                                         .out = buffers.act,
-                                        .out_stride = experts.I},
-                            .down = static_cast<const bf16*>(experts.down.data()),
-                            .down_elements = experts.H * experts.I};
+                                        .out_stride = experts.I}};
   const LaunchShape shape{
       .grid = dim3(static_cast<unsigned>(2 * experts.I / (GateUpForm::kRowTiles * kSkinnyRows)),
                    static_cast<unsigned>(args.T * args.K)),
@@ -285,8 +258,7 @@ void launch_down(CudaContext& context, const MoeBlockArgs& args, const MoeBuffer
                           .shared_stride = args.inner_stride,
                           .H = args.H,
                           .residual = args.residual,
-                          .delta = args.delta,
-                          .next = fetch_ahead_of(args.next, kFetchBytes)};
+                          .delta = args.delta};
   const int warps = std::min(kMostDownWarps, (args.K + 1) * kUnits);
   const LaunchShape shape{
       .grid = dim3(static_cast<unsigned>(args.H / kSkinnyRows), static_cast<unsigned>(args.T)),

@@ -22,11 +22,10 @@ struct ExpertProduct {
 
 // The rows of a thread block's tile times entries list[0 .. count), or 0 .. count without a list.
 // Results go to rows / 2 columns of `out` as silu(gate) * up, or to `rows` as they are.
-// `then` is called whenever the rows have come.
-template <typename Form, bool kGateUp, typename Then = NothingThen>
+template <typename Form, bool kGateUp>
 __device__ __forceinline__ void multiply_expert(const ExpertProduct& product, int expert,
                                                 int64_t first_row, const int32_t* list, int count,
-                                                SkinnySums<Form>& sums, const Then& then = {}) {
+                                                SkinnySums<Form>& sums) {
   using Sums = SkinnySums<Form>;
   static_assert(Form::kTokenTiles == 1 && kGateUpGroup * 2 == kSkinnyRows);
   const int g = static_cast<int>(threadIdx.x) % kWarp / 4;
@@ -43,7 +42,7 @@ __device__ __forceinline__ void multiply_expert(const ExpertProduct& product, in
       const int entry = list == nullptr ? base + g : list[base + g];
       x[0] = product.x + entry / product.x_entries * product.x_stride;
     }
-    skinny_products<Form>(rows, x, product.columns, sums, then);
+    skinny_products<Form>(rows, x, product.columns, sums);
     for (int i = static_cast<int>(threadIdx.x); i < Sums::kCount / (kGateUp ? 2 : 1);
          i += Form::kThreads) {
       const int e = kGateUp ? i / 2 * 4 + i % 2 : i;

@@ -66,18 +66,13 @@ __device__ __forceinline__ uint4 load_once(const bf16* from) {
   return piece;
 }
 
-struct NothingThen {
-  __device__ void operator()() const {}
-};
-
 // `rows`: this lane's rows g and g + 8 of each tile of W; `x`: its row g of each tile of x or null,
 // which counts as zero. K is a multiple of kSkinnyPiece. Waits for the kernels before this one when
-// W is under way, calls `then` when all of it has come. Ends with a barrier.
-template <typename Form, typename Then = NothingThen>
+// W is under way. Ends with a barrier.
+template <typename Form>
 __device__ __forceinline__ void skinny_products(const bf16* const (&rows)[Form::kRowTiles][2],
                                                 const bf16* const (&x)[Form::kTokenTiles],
-                                                int64_t K, SkinnySums<Form>& sums,
-                                                const Then& then = {}) {
+                                                int64_t K, SkinnySums<Form>& sums) {
   constexpr int kRowTiles = Form::kRowTiles;
   constexpr int kTokenTiles = Form::kTokenTiles;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
@@ -162,7 +157,6 @@ __device__ __forceinline__ void skinny_products(const bf16* const (&rows)[Form::
     }
   }
   let_next_start();
-  then();
 #pragma unroll
   for (int r = 0; r < kRowTiles; ++r) {
 #pragma unroll
