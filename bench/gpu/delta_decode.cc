@@ -160,13 +160,11 @@ void run_fused(CudaContext& context, const DeltaDecodeArgs& args) {
   launch_delta_decode(context, args, kForm);
 }
 
-const DecodeForm kDecodeForms[] = {
-    {"three kernels", run_ops},
-    {"one block a head", run_fused<DeltaDecodeForm::kOneBlockAHead>},
-    {"two blocks a head", run_fused<DeltaDecodeForm::kTwoBlocksAHead>},
-    {"one block a head, early", run_fused<DeltaDecodeForm::kOneBlockEarly>},
-    {"two blocks a head, early", run_fused<DeltaDecodeForm::kTwoBlocksEarly>},
-    {"two blocks a head, early, next soon", run_fused<DeltaDecodeForm::kTwoBlocksSoon>}};
+const DecodeForm kDecodeForms[] = {{"three kernels", run_ops},
+                                   {"fused, plain", run_fused<DeltaDecodeForm::kPlain>},
+                                   {"fused, early", run_fused<DeltaDecodeForm::kEarly>},
+                                   {"fused, early, next soon", run_fused<DeltaDecodeForm::kSoon>},
+                                   {"fused, early, ahead", run_fused<DeltaDecodeForm::kAhead>}};
 
 // Enough layers that their states do not stay in the cache.
 int layers_for(const DeltaShape& shape, int64_t B) {

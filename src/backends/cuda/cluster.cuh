@@ -7,32 +7,22 @@
 
 namespace deltaserve::cuda {
 
-// Whether the code being compiled is for a device that has clusters. A kernel that needs them is
-// empty for others, where the host must not choose it.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-inline constexpr bool kClusterCode = false;
-#else
-inline constexpr bool kClusterCode = true;
-#endif
-
-// As `launch`, or as `launch_early` if kEarly, with `size` neighbouring blocks a cluster.
-template <bool kEarly = false, typename... Params, typename... Args>
+// As `launch`, with `size` neighbouring blocks a cluster.
+template <typename... Params, typename... Args>
 void launch_cluster(const CudaContext& context, void (*kernel)(Params...), unsigned size,
                     const LaunchShape& shape, Args&&... args) {
-  cudaLaunchAttribute attributes[2] = {};
-  attributes[0].id = cudaLaunchAttributeClusterDimension;
-  attributes[0].val.clusterDim.x = size;
-  attributes[0].val.clusterDim.y = 1;
-  attributes[0].val.clusterDim.z = 1;
-  attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attributes[1].val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = size;
+  attribute.val.clusterDim.y = 1;
+  attribute.val.clusterDim.z = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = shape.grid;
   config.blockDim = shape.block;
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = context.stream;
-  config.attrs = attributes;
-  config.numAttrs = kEarly ? 2 : 1;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
   check_cuda(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(std::forward<Args>(args))...));
 }
 
@@ -40,15 +30,6 @@ __device__ __forceinline__ int cluster_rank() {
   uint32_t rank;
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return static_cast<int>(rank);
-}
-
-// The two halves of a barrier of all threads of the cluster that says nothing of what was written,
-// so that arriving does not wait for it. Initialised mbarriers are visible after their fence.
-__device__ __forceinline__ void cluster_arrive_relaxed() {
-  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-}
-__device__ __forceinline__ void cluster_wait() {
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
 // Barrier of all threads of the cluster; shared memory written before is visible.
@@ -66,20 +47,6 @@ __device__ __forceinline__ void mbarrier_arrive_at(uint32_t barrier, int rank) {
       "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
       "}" ::"r"(barrier),
       "r"(rank)
-      : "memory");
-}
-
-// Stores at this place in the shared memory of block `rank`, whose `barrier` counts the four bytes.
-__device__ __forceinline__ void store_async_at(uint32_t place, int rank, float value,
-                                               uint32_t barrier) {
-  asm volatile(
-      "{\n"
-      ".reg .b32 there, barrier;\n"
-      "mapa.shared::cluster.u32 there, %0, %1;\n"
-      "mapa.shared::cluster.u32 barrier, %3, %1;\n"
-      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32 [there], %2, [barrier];\n"
-      "}" ::"r"(place),
-      "r"(rank), "f"(value), "r"(barrier)
       : "memory");
 }
 

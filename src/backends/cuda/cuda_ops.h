@@ -26,15 +26,8 @@ void launch_moe_topk(CudaContext& context, const MoeTopkArgs& args);
 void launch_moe(CudaContext& context, const MoeArgs& args);
 bool launch_moe_block(CudaContext& context, const MoeBlockArgs& args);
 
-// delta_decode in a given form, for what delta_decode.cu says that it serves; two blocks need
-// clusters (sm_90).
-enum class DeltaDecodeForm {
-  kOneBlockAHead,
-  kTwoBlocksAHead,
-  kOneBlockEarly,
-  kTwoBlocksEarly,
-  kTwoBlocksSoon
-};
+// delta_decode in a given form, for what delta_decode.cu says that it serves.
+enum class DeltaDecodeForm { kPlain, kEarly, kSoon, kAhead };
 bool serves_delta_decode(const DeltaDecodeArgs& args);
 void launch_delta_decode(CudaContext& context, const DeltaDecodeArgs& args, DeltaDecodeForm form);
 

@@ -1,8 +1,8 @@
 // delta_decode: convolution, delta rule and gated norm of one token a sequence in one kernel, a
-// value head of a sequence by eight warps of 16 rows each, as one thread block, or as a cluster of
-// two where there are few heads. Four warps have a part more: those of q, k and v make the
-// convolution's outputs and put them into shared memory rounded as the op would store them, and
-// one norms the head when all rows are there. Bits are those of the three ops.
+// value head of a sequence by a thread block of eight warps of 16 rows each. Four warps have a part
+// more: those of q, k and v make the convolution's outputs and put them into shared memory rounded
+// as the op would store them, and one norms the head when all rows are there. Bits are those of the
+// three ops.
 // q and k of a key head are made by every block of its value heads, from the history before this
 // step; the block that is the last to have read that history replaces it.
 // Bound by bytes: the state read and written.
@@ -15,27 +15,24 @@
 #include "backends/cuda/delta_rule_step.cuh"
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/gated_rms_norm.cuh"
+#include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
 
 namespace deltaserve {
 namespace cuda {
 namespace {
 
-// A block's part of a head.
-template <typename X, int Parts, bool kEarly, bool kSoon>
+template <typename X, bool kEarly, bool kSoon>
 __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
                                             DeltaDecodeShared<X>& shared) {
-  using Team = HeadTeam<Parts>;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
-  const int part = static_cast<int>(blockIdx.x) % Parts;
-  const int head = static_cast<int>(blockIdx.x) / Parts % decode.num_v_heads;
-  const int s = static_cast<int>(blockIdx.x) / Parts / decode.num_v_heads;
-  const int first = (part * (kHeadWarps / Parts) + warp) * kDecodeRows;
+  const int head = static_cast<int>(blockIdx.x) % decode.num_v_heads;
+  const int s = static_cast<int>(blockIdx.x) / decode.num_v_heads;
+  const int first = warp * kDecodeRows;
   const int heads_per_key = decode.num_v_heads / decode.num_k_heads;
   const int key_head = head / heads_per_key;
   const int64_t C = int64_t{2 * decode.num_k_heads + decode.num_v_heads} * kDecodeDim;
-  Team::begin(shared);
 
   // What no kernel of this step writes, and what the cache may fetch already.
   const int64_t slot = decode.state_slots[s];
@@ -46,10 +43,8 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
                         : warp == kKeyWarp ? decode.num_k_heads + key_head
                                            : 2 * decode.num_k_heads + head;
   const int64_t channel = int64_t{conv_head} * kDecodeDim + lane * 4;
-  // Of v a block has the channels of its rows only.
-  const bool own_channels = warp != kValueWarp || lane / (kWarp / Parts) == part;
   float* const history = decode.conv_state + slot * kConvHistory * C + channel;
-  if (!kEarly && !fresh) {
+  if (!fresh) {
     if (lane == 0) {
       prefetch_to_l2(state, kDecodeRows * kDecodeDim * static_cast<int>(sizeof(float)));
       if (warp < kConvWarps) {
@@ -64,7 +59,7 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
   if (warp < kConvWarps) {
     conv.load_weight(decode, channel);
   }
-  const bool norms = warp == kNormWarp && part == 0;
+  const bool norms = warp == kNormWarp;
   float norm_weight[4] = {};
   float z[4] = {};
   if (norms) {
@@ -75,7 +70,7 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
   float S[kDecodeRows][4];
   const auto load_state = [&] {
     if (warp < kConvWarps) {
-      conv.load_history(history, C, fresh || !own_channels);
+      conv.load_history(history, C, fresh);
     }
 #pragma unroll
     for (int r = 0; r < kDecodeRows; ++r) {
@@ -83,7 +78,6 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
     }
   };
   if (kEarly) load_state();
-  Team::wait_begun();
   wait_for_previous();
 
   if (warp < kConvWarps) {
@@ -95,20 +89,27 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
   const float gate_a = to_float(decode.a[s * decode.ba_stride + head]);
   const float gate_b = to_float(decode.b[s * decode.ba_stride + head]);
   if (!kEarly) load_state();
+  const int next = static_cast<int>(blockIdx.x) + decode.ahead;
+  if (decode.ahead > 0 && next < static_cast<int>(gridDim.x) && lane == 0) {
+    const int next_s = next / decode.num_v_heads;
+    prefetch_to_l2(
+        decode.state + delta_state_row(decode.state_slots[next_s], next % decode.num_v_heads, first,
+                                       decode.num_v_heads, kDecodeDim, kDecodeDim),
+        kDecodeRows * kDecodeDim * static_cast<int>(sizeof(float)));
+  }
   if (kSoon) let_next_start();
   if (warp < kConvWarps) {
     conv.store_output(shared.conv[warp] + lane * 4);
     if (warp != kValueWarp) {
       conv.keep_history(shared.history[warp][0] + lane * 4);
-    } else if (own_channels) {
+    } else {
       conv.store_history(history, C);
     }
   }
   __syncthreads();
   bool replaces = false;
   if (warp == kKeyWarp && lane == 0) {
-    replaces =
-        last_reader(decode.readers + s * decode.num_k_heads + key_head, heads_per_key * Parts);
+    replaces = last_reader(decode.readers + s * decode.num_k_heads + key_head, heads_per_key);
   }
 
   const TokenGates gates = token_gates(gate_a, gate_b, rate, bias);
@@ -118,16 +119,18 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
   const float output =
       apply_token<kDecodeRows, 4>(S, x, to_float(shared.conv[kValueWarp][own_row]), gates, lane);
   if (SumLanes<kDecodeRows>::has_output(lane)) {
-    Team::store_row(shared, own_row, to_float(from_float<X>(output)));
+    shared.out[own_row] = to_float(from_float<X>(output));
   }
-  Team::arrive_rows(norms);
+  if (!norms) {
+    named_barrier_arrive<kDecodeThreads>(1);
+  }
   if (!kSoon) let_next_start();
 #pragma unroll
   for (int r = 0; r < kDecodeRows; ++r) {
     store_columns<4>(state + r * kDecodeDim, S[r], lane, kDecodeDim);
   }
   if (norms) {
-    Team::wait_rows(shared);
+    named_barrier<kDecodeThreads>(1);
     float y[4];
     load<4>(shared.out + lane * 4, y);
     norm_head<4>(y, z, norm_weight, kDecodeDim, decode.eps);
@@ -143,25 +146,18 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
   }
 }
 
-// grid (B * Hv * Parts), Parts neighbours a cluster.
-template <typename X, int Parts, bool kEarly, bool kSoon>
-__global__ void __launch_bounds__(kHeadWarps* kWarp / Parts, 2 * Parts)
-    delta_decode(const DeltaDecode<X> decode) {
+// grid (B * Hv)
+template <typename X, bool kEarly, bool kSoon>
+__global__ void __launch_bounds__(kDecodeThreads, 2) delta_decode(const DeltaDecode<X> decode) {
   __shared__ DeltaDecodeShared<X> shared;
-  if constexpr (Parts == 1 || kClusterCode) {
-    decode_head<X, Parts, kEarly, kSoon>(decode, shared);
-  }
+  decode_head<X, kEarly, kSoon>(decode, shared);
 }
 
-template <typename X, int Parts, bool kEarly, bool kSoon>
+template <typename X, bool kEarly, bool kSoon>
 void launch_for(const CudaContext& context, const DeltaDecode<X>& decode, int32_t num_seqs) {
-  const LaunchShape shape = {.grid = static_cast<unsigned>(num_seqs * decode.num_v_heads * Parts),
-                             .block = static_cast<unsigned>(HeadTeam<Parts>::kThreads)};
-  if constexpr (Parts > 1) {
-    launch_cluster<true>(context, delta_decode<X, Parts, kEarly, kSoon>, Parts, shape, decode);
-  } else {
-    launch_early(context, delta_decode<X, Parts, kEarly, kSoon>, shape, decode);
-  }
+  const LaunchShape shape = {.grid = static_cast<unsigned>(num_seqs * decode.num_v_heads),
+                             .block = kDecodeThreads};
+  launch_early(context, delta_decode<X, kEarly, kSoon>, shape, decode);
 }
 
 }  // namespace
@@ -181,38 +177,37 @@ void launch_delta_decode(CudaContext& context, const DeltaDecodeArgs& args, Delt
   int32_t* readers = context.zeros(static_cast<size_t>(most_seqs * rule.num_k_heads));
   cuda::with_x(context.compute_dtype, [&](auto* type) {
     using X = std::remove_pointer_t<decltype(type)>;
-    const cuda::DeltaDecode<X> decode = {.context_lens = batch.context_lens,
-                                         .state_slots = batch.state_slots,
-                                         .num_k_heads = rule.num_k_heads,
-                                         .num_v_heads = rule.num_v_heads,
-                                         .x = static_cast<const X*>(args.conv.x),
-                                         .x_stride = args.conv.x_stride,
-                                         .conv_weight = args.conv.weight,
-                                         .conv_state = args.conv.conv_state,
-                                         .b = static_cast<const X*>(rule.b),
-                                         .a = static_cast<const X*>(rule.a),
-                                         .ba_stride = rule.ba_stride,
-                                         .A_log = rule.A_log,
-                                         .dt_bias = rule.dt_bias,
-                                         .state = rule.state,
-                                         .z = static_cast<const X*>(args.norm.z),
-                                         .z_stride = args.norm.z_stride,
-                                         .norm_weight = args.norm.weight,
-                                         .eps = args.norm.eps,
-                                         .out = static_cast<X*>(args.norm.out),
-                                         .out_stride = args.norm.out_stride,
-                                         .readers = readers};
+    const cuda::DeltaDecode<X> decode = {
+        .context_lens = batch.context_lens,
+        .state_slots = batch.state_slots,
+        .num_k_heads = rule.num_k_heads,
+        .num_v_heads = rule.num_v_heads,
+        .x = static_cast<const X*>(args.conv.x),
+        .x_stride = args.conv.x_stride,
+        .conv_weight = args.conv.weight,
+        .conv_state = args.conv.conv_state,
+        .b = static_cast<const X*>(rule.b),
+        .a = static_cast<const X*>(rule.a),
+        .ba_stride = rule.ba_stride,
+        .A_log = rule.A_log,
+        .dt_bias = rule.dt_bias,
+        .state = rule.state,
+        .z = static_cast<const X*>(args.norm.z),
+        .z_stride = args.norm.z_stride,
+        .norm_weight = args.norm.weight,
+        .eps = args.norm.eps,
+        .out = static_cast<X*>(args.norm.out),
+        .out_stride = args.norm.out_stride,
+        .readers = readers,
+        .ahead = form == DeltaDecodeForm::kAhead ? 2 * context.device.num_sms : 0};
     switch (form) {
-      case DeltaDecodeForm::kOneBlockAHead:
-        return cuda::launch_for<X, 1, false, false>(context, decode, batch.num_seqs);
-      case DeltaDecodeForm::kTwoBlocksAHead:
-        return cuda::launch_for<X, 2, false, false>(context, decode, batch.num_seqs);
-      case DeltaDecodeForm::kOneBlockEarly:
-        return cuda::launch_for<X, 1, true, false>(context, decode, batch.num_seqs);
-      case DeltaDecodeForm::kTwoBlocksEarly:
-        return cuda::launch_for<X, 2, true, false>(context, decode, batch.num_seqs);
-      case DeltaDecodeForm::kTwoBlocksSoon:
-        return cuda::launch_for<X, 2, true, true>(context, decode, batch.num_seqs);
+      case DeltaDecodeForm::kPlain:
+        return cuda::launch_for<X, false, false>(context, decode, batch.num_seqs);
+      case DeltaDecodeForm::kEarly:
+      case DeltaDecodeForm::kAhead:
+        return cuda::launch_for<X, true, false>(context, decode, batch.num_seqs);
+      case DeltaDecodeForm::kSoon:
+        return cuda::launch_for<X, true, true>(context, decode, batch.num_seqs);
     }
   });
 }
@@ -221,10 +216,7 @@ bool launch_delta_decode(CudaContext& context, const DeltaDecodeArgs& args) {
   if (!serves_delta_decode(args)) {
     return false;
   }
-  const int64_t heads = int64_t{args.rule.batch->num_seqs} * args.rule.num_v_heads;
-  const bool idle = heads < context.device.num_sms && context.device.arch >= cuda::kEarlyLaunchArch;
-  launch_delta_decode(context, args,
-                      idle ? DeltaDecodeForm::kTwoBlocksEarly : DeltaDecodeForm::kOneBlockEarly);
+  launch_delta_decode(context, args, DeltaDecodeForm::kEarly);
   return true;
 }
 

@@ -1,18 +1,16 @@
 // What the fused decode kernel of a delta layer is made of beside the rule: its arguments, shared
-// memory, the blocks that share a head, and a lane's four channels of the convolution.
+// memory, and a lane's four channels of the convolution.
 #pragma once
 
 #include "backends/cuda/causal_conv1d.cuh"
-#include "backends/cuda/cluster.cuh"
 #include "backends/cuda/delta_rule_step.cuh"
 #include "backends/cuda/device_math.cuh"
-#include "backends/cuda/hopper.cuh"
 
 namespace deltaserve::cuda {
 
 inline constexpr int kDecodeDim = 128;  // dk and dv
 inline constexpr int kDecodeRows = 16;  // value rows of a warp
-inline constexpr int kHeadWarps = kDecodeDim / kDecodeRows;
+inline constexpr int kDecodeThreads = kDecodeDim / kDecodeRows * kWarp;
 // Warps with a part of their own beside the rows.
 inline constexpr int kQueryWarp = 0;
 inline constexpr int kKeyWarp = 1;
@@ -43,6 +41,7 @@ struct DeltaDecode {
   X* out;  // [B, Hv * dv]
   int64_t out_stride;
   int32_t* readers;  // [B, Hk] blocks that have read a key head's history; 0 before and after
+  int32_t ahead;     // how many blocks on to fetch the state of into the cache; 0: none
 };
 
 template <typename X>
@@ -50,57 +49,6 @@ struct DeltaDecodeShared {
   alignas(16) X conv[kConvWarps][kDecodeDim];  // q, k, v after the convolution
   float history[2][kConvHistory][kDecodeDim];  // of q and k after this step
   float out[kDecodeDim];                       // of the rule, rounded to X
-  uint64_t rows_barrier;                       // counts the bytes of `out` from a cluster
-};
-
-// How the rows of a head come to the warp that norms it: from its own block, or from two blocks of
-// a cluster to the first of them.
-template <int Parts>
-struct HeadTeam {
-  static constexpr int kThreads = kHeadWarps * kWarp / Parts;
-
-  // Before anything else, and before the first row is stored.
-  template <typename X>
-  static __device__ __forceinline__ void begin(DeltaDecodeShared<X>& shared) {
-    if constexpr (Parts > 1) {
-      const uint32_t barrier = shared_address(&shared.rows_barrier);
-      if (threadIdx.x == 0) {
-        mbarrier_init(barrier, 1);
-        mbarrier_init_fence();
-        mbarrier_arrive_expect(barrier, sizeof(shared.out));
-      }
-      cluster_arrive_relaxed();
-    }
-  }
-  static __device__ __forceinline__ void wait_begun() {
-    if constexpr (Parts > 1) {
-      cluster_wait();
-    }
-  }
-  template <typename X>
-  static __device__ __forceinline__ void store_row(DeltaDecodeShared<X>& shared, int row,
-                                                   float value) {
-    if constexpr (Parts > 1) {
-      store_async_at(shared_address(shared.out + row), 0, value,
-                     shared_address(&shared.rows_barrier));
-    } else {
-      shared.out[row] = value;
-    }
-  }
-  // After store_row, by all warps; then wait_rows by the one that norms.
-  static __device__ __forceinline__ void arrive_rows(bool norms) {
-    if (Parts == 1 && !norms) {
-      named_barrier_arrive<kThreads>(1);
-    }
-  }
-  template <typename X>
-  static __device__ __forceinline__ void wait_rows(DeltaDecodeShared<X>& shared) {
-    if constexpr (Parts > 1) {
-      mbarrier_wait(shared_address(&shared.rows_barrier), 0);
-    } else {
-      named_barrier<kThreads>(1);
-    }
-  }
 };
 
 // Four channels of a lane in the convolution.
