@@ -78,6 +78,12 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
   command.add_flag("--batch-invariant", options.batch_invariant,
                    "The same bits for a request whatever runs beside it, on CUDA too at some cost; "
                    "on the CPU it is always so");
+  command
+      .add_option("--gdn-precision", options.gdn_precision,
+                  "Operands of Gated DeltaNet's prompt products on CUDA: bf16, or fp16 with exact "
+                  "scales, at some cost")
+      ->check(CLI::IsMember({"bf16", "fp16"}))
+      ->capture_default_str();
 }
 
 void add_engine_options(CLI::App& command, EngineOptions& options) {
@@ -123,9 +129,10 @@ Result<BackendOptions> backend_options(const ModelOptions& options) {
   backend.name = options.backend;
   backend.threads = options.threads;
   backend.cpu_isa = options.cpu_isa;
+  backend.batch_invariant = options.batch_invariant;
+  backend.gdn_fp16 = options.gdn_precision == "fp16";
   if (options.dtype == "float32") {
     backend.compute_dtype = DType::kF32;
-  backend.batch_invariant = options.batch_invariant;
   } else if (options.dtype == "auto" || options.dtype == "bfloat16") {
     backend.compute_dtype = DType::kBF16;
   } else {

@@ -18,9 +18,11 @@ struct ModelOptions {
   std::string cpu_isa;
   int32_t threads = 0;
   bool batch_invariant = false;
+  std::string gdn_precision = "bf16";
 };
 
-// Adds MODEL, --dtype, --quantization, --backend, --threads, --cpu-isa and --batch-invariant.
+// Adds MODEL, --dtype, --quantization, --backend, --threads, --cpu-isa, --batch-invariant and
+// --gdn-precision.
 void add_model_options(CLI::App& command, ModelOptions& options);
 
 // Adds --max-model-len, --max-num-seqs, --max-num-batched-tokens, --max-queue-len,

@@ -83,7 +83,9 @@ Result<const CudaPlugin*> load_cuda_plugin() {
 }
 
 CudaOptions cuda_options(const BackendOptions& options) {
-  return {.compute_dtype = options.compute_dtype, .batch_invariant = options.batch_invariant};
+  return {.compute_dtype = options.compute_dtype,
+          .batch_invariant = options.batch_invariant,
+          .fp16_delta_rule = options.gdn_fp16};
 }
 
 using Lines = std::vector<std::pair<std::string, std::string>>;
@@ -120,6 +122,12 @@ std::string resolve_backend(const std::string& name) {
 
 Result<std::unique_ptr<Backend>> make_backend(const BackendOptions& options) {
   const std::string name = resolve_backend(options.name);
+  if (options.gdn_fp16 && name != "cuda") {
+    return invalid(fmt::format("--gdn-precision fp16 is a form of the cuda backend; {} has one "
+                               "precision of Gated DeltaNet",
+                               name),
+                   "gdn_precision");
+  }
   if (name == "reference") return make_reference_backend(options.compute_dtype);
   if (name == "cuda") {
     const auto plugin = load_cuda_plugin();

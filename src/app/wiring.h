@@ -20,6 +20,9 @@ struct BackendOptions {
   std::string cpu_isa;  // "": the best of the machine
   // A row's bits depend on its own sequence only. Other backends than cuda always hold to that.
   bool batch_invariant = false;
+  // Products of prompts in Gated DeltaNet layers with float16 operands instead of bfloat16; cuda
+  // only.
+  bool gdn_fp16 = false;
 };
 
 // Errors: an unknown backend, one that is not part of this build or whose library, driver or device

@@ -88,6 +88,8 @@ def test_generate_refuses_what_it_cannot_do():
     assert "--prompt" in error_line("generate", MODEL, "--prompt", "")
     assert "cuda" in error_line("generate", MODEL, "--prompt", "x", "--backend", "cuda")
     assert "avx9" in error_line("generate", MODEL, "--prompt", "x", "--cpu-isa", "avx9")
+    assert "--gdn-precision fp16 is a form of the cuda backend" in error_line(
+        "generate", MODEL, "--prompt", "x", "--backend", "cpu", "--gdn-precision", "fp16")
 
 
 def test_paths_that_are_no_checkpoint_are_named(tmp_path):

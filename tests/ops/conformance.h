@@ -21,6 +21,7 @@ struct BackendCase {
   int32_t threads = 2;             // CPU only
   int64_t max_tokens = 1024;       // of the largest step that is reserved
   bool batch_invariant = false;    // CUDA only
+  bool fp16_delta_rule = false;    // CUDA only
 };
 
 // "avx512_bfloat16": the parameter's name in test output.
@@ -28,7 +29,9 @@ std::string case_name(const BackendCase& backend_case);
 
 // Every variant of the program's backend on this machine x {float32, bfloat16}.
 std::vector<BackendCase> all_cases();
-// Those of them that promise a row the same bits in any batch and for any cut of a prompt.
+// Those, and others that differ in gated_delta_rule only.
+std::vector<BackendCase> delta_rule_cases();
+// Those of all_cases that promise a row the same bits in any batch and for any cut of a prompt.
 std::vector<BackendCase> bit_exact_cases();
 
 inline std::vector<BackendCase> all_cpu_cases() {

@@ -27,6 +27,10 @@ std::vector<BackendCase> bit_exact_cases() {
   return all_cases();
 }
 
+std::vector<BackendCase> delta_rule_cases() {
+  return all_cases();
+}
+
 std::unique_ptr<Backend> make_case_backend(const BackendCase& backend_case) {
   auto backend = make_cpu_backend({.compute_dtype = backend_case.x_dtype,
                                    .threads = backend_case.threads,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backends/cuda/cuda_ops.h"
+#include "backends/cuda/delta_rule_layout.h"
 #include "backends/cuda/kernel_table.h"
 #include "backends/cuda/make_backend.h"
 #include "backends/cuda/memory_ops.h"
@@ -21,7 +22,8 @@ namespace {
 class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(const CudaOptions& options)
-      : context_(options.compute_dtype, options.device, options.batch_invariant),
+      : context_(options.compute_dtype, options.device, options.batch_invariant,
+                 options.fp16_delta_rule),
         ring_(context_.stream),
         uploader_(context_, ring_),
         sampler_(context_, ring_),
@@ -76,6 +78,7 @@ class CudaBackend final : public Backend {
   int64_t recurrent_state_bytes(const CacheShape& shape) const override {
     return int64_t{shape.num_v_heads} * shape.dk * shape.dv * dtype_size(DType::kF32);
   }
+  bool has_fp16_rule() const { return has_fp16_delta_rule(context_); }
   Result<void> reserve(const StepLimits& limits) override;
   int64_t scratch_bytes(const StepLimits& limits) const override {
     return scratch_plan_bytes(plan_scratch(context_, limits));
@@ -156,18 +159,6 @@ Result<void*> CudaBackend::allocate(size_t bytes) {
   }
 }
 
-// Waits: what was launched may still use the memory.
-void CudaBackend::release(void* memory) {
-  cudaStreamSynchronize(context_.stream);
-  buffers_.erase(memory);
-}
-
-size_t CudaBackend::free_memory() const {
-  size_t free_bytes = 0;
-  size_t total_bytes = 0;
-  check_cuda(cudaMemGetInfo(&free_bytes, &total_bytes));
-  return free_bytes;
-}
 Result<void> CudaBackend::reserve(const StepLimits& limits) {
   const ScratchPlan plan = plan_scratch(context_, limits);
   context_.limits = limits;
@@ -184,6 +175,18 @@ Result<void> CudaBackend::reserve(const StepLimits& limits) {
   return {};
 }
 
+// Waits: what was launched may still use the memory.
+void CudaBackend::release(void* memory) {
+  cudaStreamSynchronize(context_.stream);
+  buffers_.erase(memory);
+}
+
+size_t CudaBackend::free_memory() const {
+  size_t free_bytes = 0;
+  size_t total_bytes = 0;
+  check_cuda(cudaMemGetInfo(&free_bytes, &total_bytes));
+  return free_bytes;
+}
 
 }  // namespace
 
@@ -196,7 +199,11 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const CudaOptions& options) {
     return std::unexpected(device.error());
   }
   try {
-    return std::make_unique<CudaBackend>(options);
+    auto backend = std::make_unique<CudaBackend>(options);
+    if (options.fp16_delta_rule && !backend->has_fp16_rule()) {
+      return invalid("--gdn-precision fp16 needs --dtype bfloat16 and a device of sm_90a");
+    }
+    return backend;
   } catch (const std::bad_alloc&) {
     return fail(ErrorCode::kUnavailable, "no device memory is left for the CUDA backend");
   } catch (const std::runtime_error& error) {

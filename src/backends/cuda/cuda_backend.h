@@ -16,6 +16,7 @@ struct CudaOptions {
   DType compute_dtype = DType::kBF16;  // kF32 or kBF16
   int32_t device = 0;                  // of those that CUDA_VISIBLE_DEVICES leaves
   bool batch_invariant = false;        // a row's bits depend on its own sequence only
+  bool fp16_delta_rule = false;        // float16 operands in prompts of delta layers, not bfloat16
 };
 
 struct CudaCeilings {
@@ -28,7 +29,7 @@ struct CudaPlugin {
   // Digest of the headers it was built with; the program refuses another's.
   const char* interface;
   // Errors: no driver or one that is too old, no device, a device this build has no kernels for, a
-  // dtype that is not served, an op that is not part of the build.
+  // dtype that is not served, an op or form of it that is not part of the build.
   Result<std::unique_ptr<Backend>> (*make)(const CudaOptions& options);
   Result<CudaCeilings> (*measure_ceilings)(const CudaOptions& options);
   // Lines for `doctor`: name and value. Errors as above.

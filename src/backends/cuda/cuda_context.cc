@@ -90,10 +90,11 @@ CudaMemory::~CudaMemory() {
   cudaFree(data_);
 }
 
-CudaContext::CudaContext(DType dtype, int32_t ordinal, bool invariant)
+CudaContext::CudaContext(DType dtype, int32_t ordinal, bool invariant, bool fp16_rule)
     : compute_dtype(dtype),
       device(describe_cuda_device(ordinal)),
       batch_invariant(invariant),
+      fp16_delta_rule(fp16_rule),
       stream(create_main_stream()),
       matmul_(std::make_unique<LtMatmul>(dtype, stream)) {}
 

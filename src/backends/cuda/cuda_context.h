@@ -60,7 +60,7 @@ class LtMatmul;
 
 class CudaContext {
  public:
-  CudaContext(DType dtype, int32_t ordinal, bool invariant = false);
+  CudaContext(DType dtype, int32_t ordinal, bool invariant = false, bool fp16_rule = false);
   CudaContext(const CudaContext&) = delete;
   CudaContext& operator=(const CudaContext&) = delete;
   ~CudaContext();
@@ -68,6 +68,7 @@ class CudaContext {
   const DType compute_dtype;  // X: kF32 or kBF16
   const CudaDevice device;
   const bool batch_invariant;  // a row's bits must not depend on how many rows there are
+  const bool fp16_delta_rule;  // operands of the chunked delta rule: float16, not bfloat16
   const cudaStream_t stream;
   SideStream side;  // for an op that has work to do beside its main kernel
 

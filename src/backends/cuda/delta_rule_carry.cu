@@ -5,13 +5,13 @@
 // producer warp keeps a ring of stages full, a storer warp for each warpgroup takes O away. The
 // bits of a row depend on none of this: every value column is computed by the same chain.
 #include <algorithm>
-#include <type_traits>
 
 #include "backends/cuda/delta_rule_chain.cuh"
 #include "backends/cuda/delta_rule_layout.h"
 #include "backends/cuda/delta_rule_output.cuh"
-#include "backends/cuda/delta_rule_pieces.cuh"
 #include "backends/cuda/delta_rule_rows.cuh"
+#include "backends/cuda/delta_rule_solved.cuh"
+#include "backends/cuda/delta_rule_work.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
 
@@ -21,9 +21,9 @@ namespace {
 constexpr int kStages = 3;  // one in use, two on the way: a chunk takes about a microsecond
 
 template <int Groups>
-struct Stage {
+struct alignas(1024) Stage {
   char rows[kRowTiles<Groups> * kTileBytes];
-  char solved[kSolvedBytes];
+  char solved[kSolvedTile];
   float factors[kFactors];
 };
 
@@ -38,68 +38,8 @@ struct Shared {
   uint64_t partial;
 };
 
-// What a block works on: a piece of a stream, and the value columns from `column` on.
-struct Work {
-  Piece piece;
-  int32_t head = 0;
-  int32_t column = 0;
-};
-
-// A block with one warpgroup has half of a stream of this launch, if there is one for it.
-class HalfStream {
- public:
-  __device__ explicit HalfStream(const ChunkedRule& rule) {
-    const int32_t stream = static_cast<int32_t>(blockIdx.x) / 2;
-    const int32_t sequence = find_chunked_sequence(rule, stream / rule.num_v_heads);
-    if (sequence < 0) {
-      return;
-    }
-    work_.piece.rows = SequenceRows(rule, sequence);
-    work_.head = stream % rule.num_v_heads;
-    work_.column = static_cast<int32_t>(blockIdx.x) % 2 * kColumns;
-    Piece& piece = work_.piece;
-    piece.key_head = work_.head / (rule.num_v_heads / rule.num_k_heads);
-    piece.first = rule.first_chunk;
-    piece.end = min(piece.rows.chunks(), rule.first_chunk + rule.num_chunks);
-    left_ = piece.first < piece.end;
-  }
-
-  __device__ bool next(Work& work) {
-    work = work_;
-    const bool found = left_;
-    left_ = false;
-    return found;
-  }
-
- private:
-  Work work_;
-  bool left_ = false;
-};
-
-// One with two has its team's pieces of whole streams.
-class TeamPieces {
- public:
-  __device__ explicit TeamPieces(const ChunkedRule& rule)
-      : heads_(rule.num_v_heads / rule.num_k_heads),
-        pieces_(rule, static_cast<int32_t>(blockIdx.x) / heads_,
-                static_cast<int32_t>(gridDim.x) / heads_) {}
-
-  __device__ bool next(Work& work) {
-    const bool found = pieces_.next(work.piece);
-    work.head = work.piece.key_head * heads_ + static_cast<int32_t>(blockIdx.x) % heads_;
-    return found;
-  }
-
- private:
-  int32_t heads_;
-  Pieces pieces_;
-};
-
-template <int Groups>
-using Source = std::conditional_t<Groups == 1, HalfStream, TeamPieces>;
-
 // The producer warp.
-template <int Groups>
+template <int Groups, typename Operand>
 __device__ void produce(const CUtensorMap& qkv, const ChunkedRule& rule, Shared<Groups>& shared) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   PartialLoads partial{.barrier = shared_address(&shared.partial)};
@@ -115,14 +55,17 @@ __device__ void produce(const CUtensorMap& qkv, const ChunkedRule& rule, Shared<
       const uint32_t full = shared_address(&shared.full[at]);
       const Chunk chunk = work.piece.rows.chunk(c);
       const int64_t place = chunk.place * rule.num_v_heads + work.head;
+      RowSource from = {.qkv = qkv, .columns = columns};
+      if constexpr (kScaled<Operand>) {
+        from.converted = rule.converted +
+                         (chunk.place * rule.num_k_heads + work.piece.key_head) * kConvertedBytes;
+      }
       mbarrier_wait(shared_address(&shared.empty[at]), parity);
-      load_chunk<Groups>(qkv, columns, chunk, stage.rows, full, kSolvedBytes + kFactorBytes,
-                         partial);
+      load_chunk<Groups>(from, chunk, stage.rows, full, kSolvedBytes + kFactorBytes, partial);
       if (lane == 0) {
         bulk_load(shared_address(stage.factors), rule.factors + place * kFactors, kFactorBytes,
                   full);
-        bulk_load(shared_address(stage.solved), rule.solved + place * kSolvedBytes, kSolvedBytes,
-                  full);
+        load_solved(stage.solved, rule.solved + place * kSolvedBytes, full);
       }
       if (++at == kStages) {
         at = 0;
@@ -156,7 +99,7 @@ __device__ void store_out(const ChunkedRule& rule, Shared<Groups>& shared, int g
 }
 
 // A consumer warpgroup.
-template <int Groups>
+template <int Groups, typename Operand>
 __device__ void carry(const ChunkedRule& rule, Shared<Groups>& shared, int group) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int warp = static_cast<int>(threadIdx.x) % kGroup / kWarp;
@@ -167,7 +110,7 @@ __device__ void carry(const ChunkedRule& rule, Shared<Groups>& shared, int group
   const uint32_t first_stage = shared_address(shared.stages);
   const uint32_t full = shared_address(shared.full);
   const uint32_t empty = shared_address(shared.empty);
-  ChainRegisters x{};
+  ChainRegisters<Operand> x{};
   Source<Groups> source(rule);
   Work work;
   int at = 0;
@@ -193,7 +136,7 @@ __device__ void carry(const ChunkedRule& rule, Shared<Groups>& shared, int group
                                    .factors = shared.stages[at].factors});
       mbarrier_wait(out_empty, out_parity);
       out_parity ^= 1;
-      put_output(x.XY + 32, x.UZ + 32, out);
+      put_output(x, out);
       __syncwarp();
       if (lane == 0) {
         mbarrier_arrive(out_full);
@@ -216,7 +159,7 @@ __device__ void carry(const ChunkedRule& rule, Shared<Groups>& shared, int group
 }
 
 // Groups warpgroups that compute and one with the producer and the storers; grid: carry_blocks.
-template <int Groups>
+template <int Groups, typename Operand>
 __global__ void __launch_bounds__((Groups + 1) * kGroup, 1)
     carry_state(const __grid_constant__ CUtensorMap qkv, const ChunkedRule rule) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -234,6 +177,10 @@ __global__ void __launch_bounds__((Groups + 1) * kGroup, 1)
     mbarrier_init(shared_address(&shared.partial), 1);
     mbarrier_init_fence();
   }
+  for (Stage<Groups>& stage : shared.stages) {
+    clear_solved(stage.solved, static_cast<int>(threadIdx.x), (Groups + 1) * kGroup);
+  }
+  async_proxy_fence();
   __syncthreads();
   const int group = static_cast<int>(threadIdx.x) / kGroup;
   if (group == Groups) {
@@ -242,7 +189,7 @@ __global__ void __launch_bounds__((Groups + 1) * kGroup, 1)
     }
     const int warp = static_cast<int>(threadIdx.x) % kGroup / kWarp;
     if (warp == 0) {
-      produce<Groups>(qkv, rule, shared);
+      produce<Groups, Operand>(qkv, rule, shared);
     } else if (warp <= Groups) {
       store_out<Groups>(rule, shared, warp - 1);
     }
@@ -250,21 +197,31 @@ __global__ void __launch_bounds__((Groups + 1) * kGroup, 1)
     if constexpr (Groups == 2) {
       grow_registers<232>();
     }
-    carry<Groups>(rule, shared, group);
+    carry<Groups, Operand>(rule, shared, group);
   }
 #else
   __trap();  // built for an architecture on which the op never launches it
 #endif
 }
 
-template <int Groups>
+template <int Groups, typename Operand>
 void launch_for(cudaStream_t stream, const CUtensorMap& qkv, const ChunkedRule& rule,
                 int32_t blocks) {
   constexpr size_t kShared = sizeof(Shared<Groups>);
-  allow_shared(carry_state<Groups>, kShared);
-  carry_state<Groups>
+  allow_shared(carry_state<Groups, Operand>, kShared);
+  carry_state<Groups, Operand>
       <<<static_cast<unsigned>(blocks), (Groups + 1) * kGroup, kShared, stream>>>(qkv, rule);
   check_cuda(cudaGetLastError());
+}
+
+template <int Groups>
+void launch_groups(cudaStream_t stream, const CUtensorMap& qkv, const ChunkedRule& rule,
+                   int32_t blocks) {
+  if (rule.converted != nullptr) {
+    launch_for<Groups, __half>(stream, qkv, rule, blocks);
+  } else {
+    launch_for<Groups, bf16>(stream, qkv, rule, blocks);
+  }
 }
 
 // Whether halves of streams, which take whole rounds of the multiprocessors, end before teams that
@@ -286,9 +243,9 @@ void launch_carry_state(cudaStream_t stream, const CUtensorMap& qkv, const Chunk
                         int32_t num_chunked, int32_t num_sms) {
   const int32_t blocks = carry_blocks(rule, num_chunked, num_sms);
   if (prefers_halves(num_chunked * rule.num_v_heads, num_sms)) {
-    launch_for<1>(stream, qkv, rule, blocks);
+    launch_groups<1>(stream, qkv, rule, blocks);
   } else {
-    launch_for<2>(stream, qkv, rule, blocks);
+    launch_groups<2>(stream, qkv, rule, blocks);
   }
 }
 

@@ -19,13 +19,15 @@
 
 namespace deltaserve::cuda {
 
-inline constexpr int kGroup = 128;               // threads of a warpgroup
-inline constexpr int kDeltaDim = 128;            // dk and dv of these kernels
-inline constexpr int kTileBytes = 64 * 128;      // 64 rows of 64 bfloat16, swizzled
-inline constexpr int kFactors = 4 * kChunkSize;  // floats: rk e^G, rq e^G, rk e^(G_C - G), e^G_C
+inline constexpr int kGroup = 128;           // threads of a warpgroup
+inline constexpr int kDeltaDim = 128;        // dk and dv of these kernels
+inline constexpr int kTileBytes = 64 * 128;  // 64 rows of 64 bfloat16, swizzled
+// Floats: rk e^G, rq e^G and rk e^(G_C - G) of the rows, then e^G_C; a multiple of 16 bytes.
+inline constexpr int kFactors = 3 * kChunkSize + 4;
 inline constexpr int kFactorBytes = kFactors * 4;
-inline constexpr int kSolvedBytes = 2 * kTileBytes;  // T' and R
-inline constexpr int kHandovers = 8;                 // warps of a block that hold the state
+inline constexpr int kSolvedBytes = 10240;              // T' and R, see delta_rule_solved.cuh
+inline constexpr int kConvertedBytes = 4 * kTileBytes;  // K and Q as float16
+inline constexpr int kHandovers = 8;                    // warps of a block that hold the state
 
 struct ChunkedRule {
   const int32_t* cu_seqlens = nullptr;    // [B + 1]
@@ -46,7 +48,8 @@ struct ChunkedRule {
   float* state = nullptr;          // [slots][Hv][dv][dk]
   bf16* out = nullptr;             // [T, Hv, dv]
   int64_t out_stride = 0;
-  char* solved = nullptr;        // [places][Hv][T' ; R], 16 KiB each, as the matrix unit reads them
+  char* solved = nullptr;        // [places][Hv][kSolvedBytes]
+  char* converted = nullptr;     // [places][Hk][kConvertedBytes], for products of float16
   float* factors = nullptr;      // [places][Hv][kFactors]
   int32_t* handovers = nullptr;  // [blocks][kHandovers] zeros before and after
 };
@@ -74,7 +77,8 @@ __device__ __forceinline__ int swizzled(int row, int piece) {
   return row * 128 + ((piece ^ (row & 7)) << 4);
 }
 
-// The launches, each in its file. `qkv` is the tensor [T, 2 Hk dk + Hv dv] in boxes of 64 x 64.
+// The launches, each in its file. `qkv` is the tensor [T, 2 Hk dk + Hv dv] in boxes of 64 x 64. The
+// products' operands are float16 if `rule.converted` is not null, else bfloat16.
 void launch_solve_chunks(cudaStream_t stream, const CUtensorMap& qkv, const ChunkedRule& rule,
                          int32_t max_chunks);
 void launch_carry_state(cudaStream_t stream, const CUtensorMap& qkv, const ChunkedRule& rule,

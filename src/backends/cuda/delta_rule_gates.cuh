@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/cuda/delta_rule_inverse.cuh"
+#include "backends/cuda/delta_rule_operand.cuh"
 #include "backends/cuda/delta_rule_sequences.cuh"
 
 namespace deltaserve::cuda {
@@ -79,35 +80,46 @@ __device__ __forceinline__ void make_beta(const GateInputs& inputs, const Chunk&
   }
 }
 
-// 1 / |row| of the 128 rows of K and Q, one a thread; q's with its scale.
-__device__ __forceinline__ float row_norm(const char* tiles, int row) {
-  float squares = 0.0F;
+// 1 / |row| times `scale` from the squares on the diagonal of a product of rows with themselves, in
+// accumulator layout.
+__device__ __forceinline__ void put_norms(const float (&products)[32], float* norm, float scale,
+                                          int warp, int lane) {
+  float low = 0.0F;  // of row 16 warp + lane / 4
+  float high = 0.0F;
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const char* line = tiles + half * 2 * kTileBytes + row * 128;
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      // Threads of a group start at different pieces, and so in different banks.
-      const uint4 piece = *reinterpret_cast<const uint4*>(line + ((i + row) % 8 << 4));
-      const uint32_t words[4] = {piece.x, piece.y, piece.z, piece.w};
-#pragma unroll
-      for (const uint32_t word : words) {
-        const float2 pair = unpack_bf16(word);
-        squares += pair.x * pair.x + pair.y * pair.y;
-      }
-    }
+  for (int w = 0; w < 4; ++w) {
+    low = w == warp ? (lane / 4 % 2 == 0 ? products[8 * w] : products[8 * w + 1]) : low;
+    high = w == warp ? (lane / 4 % 2 == 0 ? products[8 * w + 6] : products[8 * w + 7]) : high;
   }
-  return rsqrtf(squares + kL2Eps) * (row < kChunkSize ? 1.0F : kQueryScale);
+  if (lane % 4 == lane / 8) {
+    norm[16 * warp + lane / 4] = rsqrtf(low + kL2Eps) * scale;
+    norm[16 * warp + lane / 4 + 8] = rsqrtf(high + kL2Eps) * scale;
+  }
+}
+
+// What a row of K or Q, `index` below or from 64 on, is multiplied with where it becomes float16;
+// of its norm the rest stays a factor.
+__device__ __forceinline__ float row_scale(const HeadScratch& scratch, int index) {
+  return power_of_two(scratch.norm[index] * (index < kChunkSize ? 1.0F : 1.0F / kQueryScale));
 }
 
 // The factors that the carried state needs, of one row: rk e^G, rq e^G, rk e^(G_C - G), e^G_C.
+template <typename Operand>
 __device__ __forceinline__ void store_factors(const HeadScratch& scratch, float* to, int row) {
   const float end = scratch.sum[kChunkSize - 1];
   const float grown = decay(scratch.sum[row]);
-  to[row] = scratch.norm[row] * grown;
-  to[kChunkSize + row] = scratch.norm[kChunkSize + row] * grown;
-  to[2 * kChunkSize + row] = scratch.norm[row] * decay(end - scratch.sum[row]);
-  to[3 * kChunkSize + row] = decay(end);
+  float k = scratch.norm[row];
+  float q = scratch.norm[kChunkSize + row];
+  if constexpr (kScaled<Operand>) {
+    k /= row_scale(scratch, row);
+    q /= row_scale(scratch, kChunkSize + row);
+  }
+  to[row] = k * grown;
+  to[kChunkSize + row] = q * grown;
+  to[2 * kChunkSize + row] = k * decay(end - scratch.sum[row]);
+  if (row == 0) {
+    to[3 * kChunkSize] = decay(end);
+  }
 }
 
 }  // namespace deltaserve::cuda

@@ -1,30 +1,14 @@
-// T = (I + A)^-1 of a chunk by one warpgroup: diagonal blocks of 16 by forward substitution in
-// float32, then two merges to 32 and 64, T21 = -T22 (A21 T11), with float16 operands (all
-// |T_ij| <= 1) and float32 sums. bfloat16 would cost two digits there, and a series in A grows
-// before it shrinks.
+// T = (I + A)^-1 of a chunk by one warpgroup: blocks of 8 on the diagonal by forward
+// substitution, merged to 16, in float32; then two merges to 32 and 64 with float16 operands (all
+// |T_ij| <= 1) and float32 sums, each T21 = -T22 (A21 T11). bfloat16 would cost two digits there,
+// and a series in A grows before it shrinks.
 #pragma once
 
-#include <cuda_fp16.h>
-
-#include "backends/cuda/delta_rule_chunks.cuh"
+#include "backends/cuda/delta_rule_diagonal.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/mma.cuh"
 
 namespace deltaserve::cuda {
-
-inline constexpr int kPitch = 72;  // float16 per row of T: rows start in different banks
-inline constexpr int kRowBytes = kPitch * 2;
-inline constexpr int kDiagonalPitch = 20;  // floats per row of a 16 x 16 block
-
-// Shared memory of one value head.
-struct alignas(16) HeadScratch {
-  __half matrix[kChunkSize * kPitch];      // A below its diagonal blocks, then T, then R
-  float diagonal[4][16 * kDiagonalPitch];  // diagonal blocks of A, one a warp
-  float sum[kChunkSize];                   // G
-  float beta[kChunkSize];
-  float norm[2 * kChunkSize];       // rk, rq
-  float from_block[3][kChunkSize];  // exp(G_i - G_j), i the first row of block 1, 2, 3
-};
 
 // C[16 x 16 N] = A[16 x 16 K] B[16 K x 16 N], all in one matrix of pitch kPitch.
 template <int N, int K>
@@ -62,41 +46,6 @@ __device__ __forceinline__ void put_blocks(const float (&c)[2 * N][4], __half* t
     *reinterpret_cast<uint32_t*>(at + n * 8) = pack_half(sign * c[n][0], sign * c[n][1]);
     *reinterpret_cast<uint32_t*>(at + 8 * kPitch + n * 8) =
         pack_half(sign * c[n][2], sign * c[n][3]);
-  }
-}
-
-// Inverts the warp's diagonal block, a column a lane. The other lanes clear the block right of it
-// that the first merge reads.
-__device__ __forceinline__ void invert_diagonal(HeadScratch& scratch, int warp, int lane) {
-  __half* block = &scratch.matrix[16 * warp * kPitch + 16 * warp];
-  if (lane < 16) {
-    const float* a = scratch.diagonal[warp];
-    float x[16];
-#pragma unroll
-    for (int i = 0; i < 16; ++i) {
-      float even = i == lane ? 1.0F : 0.0F;
-      float odd = 0.0F;
-#pragma unroll
-      for (int k = 0; k < i; k += 4) {
-        const float4 part = *reinterpret_cast<const float4*>(&a[i * kDiagonalPitch + k]);
-        even -= part.x * x[k];
-        odd -= k + 1 < i ? part.y * x[k + 1] : 0.0F;
-        even -= k + 2 < i ? part.z * x[k + 2] : 0.0F;
-        odd -= k + 3 < i ? part.w * x[k + 3] : 0.0F;
-      }
-      x[i] = even + odd;
-    }
-#pragma unroll
-    for (int i = 0; i < 16; ++i) {
-      block[i * kPitch + lane] = __float2half_rn(x[i]);
-    }
-  } else if (warp % 2 == 0) {
-    const int row = lane - 16;
-    uint2* to = reinterpret_cast<uint2*>(block + row * kPitch + 16);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      to[i] = make_uint2(0, 0);
-    }
   }
 }
 

@@ -27,7 +27,10 @@ constexpr bool serves_delta_rule(int64_t dk, int64_t dv) {
   return dk > 0 && dk <= 256 && dk % 4 == 0 && dv > 0 && dv <= 256 && dv % 4 == 0;
 }
 
-// What `doctor` says of the kernels that serve gated_delta_rule on this device.
-std::string delta_rule_kernels(const CudaDevice& device, DType compute_dtype);
+// Whether this device and compute dtype have the chunked form whose operands are float16.
+bool has_fp16_delta_rule(const CudaContext& context);
+
+// What `doctor` says of the kernels that serve gated_delta_rule.
+std::string delta_rule_kernels(const CudaContext& context);
 
 }  // namespace deltaserve

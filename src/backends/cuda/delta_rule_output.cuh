@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/cuda/delta_rule_sequences.cuh"
+#include "backends/cuda/delta_rule_state.cuh"
 #include "backends/cuda/mma.cuh"
 
 namespace deltaserve::cuda {
@@ -11,16 +12,25 @@ namespace deltaserve::cuda {
 inline constexpr int kOutPitch = 48;
 inline constexpr int kWarpOutBytes = kChunkSize * kOutPitch + 32;
 
-// By a warp: O^T = y + z in accumulator layout to its part of shared memory.
-__device__ __forceinline__ void put_output(const float* y, const float* z, uint32_t part) {
+// By a warp: O^T = Y + Z in accumulator layout to its part of shared memory.
+template <typename Operand>
+__device__ __forceinline__ void put_output(const ChainRegisters<Operand>& x, uint32_t part) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const uint32_t to = part + (lane % 8 + lane / 16 * 8) * kOutPitch + lane / 8 % 2 * 16;
 #pragma unroll
   for (int j = 0; j < 32; j += 8) {
-    store_tiles_transposed(to + j * 2 * kOutPitch, pack_bf16(y[j] + z[j], y[j + 1] + z[j + 1]),
-                           pack_bf16(y[j + 2] + z[j + 2], y[j + 3] + z[j + 3]),
-                           pack_bf16(y[j + 4] + z[j + 4], y[j + 5] + z[j + 5]),
-                           pack_bf16(y[j + 6] + z[j + 6], y[j + 7] + z[j + 7]));
+    uint32_t words[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      float2 o = make_float2(x.XY[32 + j + 2 * i] + x.UZ[2 * j + 8 + 2 * i],
+                             x.XY[33 + j + 2 * i] + x.UZ[2 * j + 9 + 2 * i]);
+      if constexpr (kScaled<Operand>) {
+        o.x *= inverse_scale(x.scale[i % 2]);
+        o.y *= inverse_scale(x.scale[i % 2]);
+      }
+      words[i] = pack_bf16(o.x, o.y);
+    }
+    store_tiles_transposed(to + j * 2 * kOutPitch, words[0], words[1], words[2], words[3]);
   }
 }
 

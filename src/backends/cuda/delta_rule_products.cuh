@@ -7,10 +7,10 @@
 
 namespace deltaserve::cuda {
 
-// d[64 x 64] = (rows of `left`) K^T, over the two halves of the columns.
-__device__ __forceinline__ void start_product(float (&d)[32], uint32_t tiles, int left) {
-  const uint64_t a = wgmma_operand(tiles + left, 16, 1024);
-  const uint64_t b = wgmma_operand(tiles, 16, 1024);
+// d[64 x 64] = (rows of `left`) (rows of `right`)^T, over the two halves of the columns.
+__device__ __forceinline__ void start_product(float (&d)[32], uint32_t left, uint32_t right) {
+  const uint64_t a = wgmma_operand(left, 16, 1024);
+  const uint64_t b = wgmma_operand(right, 16, 1024);
   pin(d);
   wgmma_fence();
 #pragma unroll

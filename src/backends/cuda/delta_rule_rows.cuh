@@ -37,18 +37,31 @@ struct RowColumns {
 template <int Groups>
 inline constexpr int kRowTiles = 4 + Groups;
 
+// Where a chunk's K and Q are: as rows of the tensor, or if `converted` is not null as the four
+// tiles that the first kernel made of them.
+struct RowSource {
+  const CUtensorMap& qkv;
+  RowColumns columns;
+  const char* converted = nullptr;
+};
+
 template <int Groups>
-__device__ __forceinline__ void load_tiles_of(const CUtensorMap& qkv, const RowColumns& columns,
-                                              int32_t row, uint32_t to, uint32_t barrier) {
+__device__ __forceinline__ void load_tiles_of(const RowSource& from, int32_t row, uint32_t to,
+                                              uint32_t barrier) {
+  if (from.converted != nullptr) {
+    bulk_load(to, from.converted, kConvertedBytes, barrier);
+  } else {
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const uint32_t tile = to + half * 2 * kTileBytes;
-    tensor_load(tile, qkv, columns.key + half * 64, row, barrier);
-    tensor_load(tile + kTileBytes, qkv, columns.query + half * 64, row, barrier);
+    for (int half = 0; half < 2; ++half) {
+      const uint32_t tile = to + half * 2 * kTileBytes;
+      tensor_load(tile, from.qkv, from.columns.key + half * 64, row, barrier);
+      tensor_load(tile + kTileBytes, from.qkv, from.columns.query + half * 64, row, barrier);
+    }
   }
 #pragma unroll
   for (int group = 0; group < Groups; ++group) {
-    tensor_load(to + (4 + group) * kTileBytes, qkv, columns.value + group * 64, row, barrier);
+    tensor_load(to + (4 + group) * kTileBytes, from.qkv, from.columns.value + group * 64, row,
+                barrier);
   }
 }
 
@@ -62,22 +75,22 @@ struct PartialLoads {
 // By a whole warp: a chunk's rows to `tiles`. Arrives at `full`, once for the warp, which then also
 // waits for `more_bytes` that the caller copies.
 template <int Groups>
-__device__ __forceinline__ void load_chunk(const CUtensorMap& qkv, const RowColumns& columns,
-                                           const Chunk& chunk, char* tiles, uint32_t full,
-                                           uint32_t more_bytes, PartialLoads& partial) {
+__device__ __forceinline__ void load_chunk(const RowSource& from, const Chunk& chunk, char* tiles,
+                                           uint32_t full, uint32_t more_bytes,
+                                           PartialLoads& partial) {
   constexpr uint32_t kRowBytes = kRowTiles<Groups> * kTileBytes;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const uint32_t to = shared_address(tiles);
   if (chunk.full()) {
     if (lane == 0) {
       mbarrier_arrive_expect(full, kRowBytes + more_bytes);
-      load_tiles_of<Groups>(qkv, columns, chunk.row, to, full);
+      load_tiles_of<Groups>(from, chunk.row, to, full);
     }
     return;
   }
   if (lane == 0) {
     mbarrier_arrive_expect(partial.barrier, kRowBytes);
-    load_tiles_of<Groups>(qkv, columns, chunk.row, to, partial.barrier);
+    load_tiles_of<Groups>(from, chunk.row, to, partial.barrier);
   }
   mbarrier_wait(partial.barrier, partial.count++ & 1);
   for (int tile = 0; tile < kRowTiles<Groups>; ++tile) {

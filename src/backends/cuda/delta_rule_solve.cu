@@ -1,9 +1,11 @@
 // First kernel of the chunked delta rule: T' = (I + A)^-1 diag(beta) and R = P T' of every chunk
 // and value head, see delta_rule_chunks.cuh. A block is a chunk and a key head, with one warpgroup
-// for each value head that uses it; K K^T and Q K^T come from the matrix unit. The inverse is that
+// for each value head that uses it; K K^T, Q Q^T (for the norms) and Q K^T
+// come from the matrix unit. The inverse is that
 // of delta_rule_inverse.cuh.
 #include "backends/cuda/delta_rule_products.cuh"
 #include "backends/cuda/delta_rule_rows.cuh"
+#include "backends/cuda/delta_rule_solved.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/mma.cuh"
@@ -17,35 +19,34 @@ struct alignas(16) Shared {
   uint64_t loaded;
 };
 
-// T' to scratch, 16 bytes a thread; blocks above the diagonal are zero.
-__device__ __forceinline__ void store_t(const HeadScratch& scratch, char* to, int thread) {
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const int row = (i * kGroup + thread) / 8;
-    const int piece = thread % 8;
-    uint4 words = make_uint4(0, 0, 0, 0);
-    if (piece * 8 < (row / 16 + 1) * 16) {
-      const uint4 t = *reinterpret_cast<const uint4*>(&scratch.matrix[row * kPitch + piece * 8]);
-      const float4 low = *reinterpret_cast<const float4*>(&scratch.beta[piece * 8]);
-      const float4 high = *reinterpret_cast<const float4*>(&scratch.beta[piece * 8 + 4]);
-      float2 pair = unpack_half(t.x);
-      words.x = pack_bf16(pair.x * low.x, pair.y * low.y);
-      pair = unpack_half(t.y);
-      words.y = pack_bf16(pair.x * low.z, pair.y * low.w);
-      pair = unpack_half(t.z);
-      words.z = pack_bf16(pair.x * high.x, pair.y * high.y);
-      pair = unpack_half(t.w);
-      words.w = pack_bf16(pair.x * high.z, pair.y * high.w);
-    }
-    *reinterpret_cast<uint4*>(to + swizzled(row, piece)) = words;
+// T' of the warp's 16 rows to scratch, 16 bytes a lane.
+template <typename Operand>
+__device__ __forceinline__ void store_t(const HeadScratch& scratch, char* solved, int warp,
+                                        int lane) {
+  const int row = 16 * warp + lane / 16 * 8 + lane % 8;
+  for (int block = 0; block <= warp; ++block) {
+    const int column = 16 * block + lane / 8 % 2 * 8;
+    const uint4 t = *reinterpret_cast<const uint4*>(&scratch.matrix[row * kPitch + column]);
+    const float4 low = *reinterpret_cast<const float4*>(&scratch.beta[column]);
+    const float4 high = *reinterpret_cast<const float4*>(&scratch.beta[column + 4]);
+    uint4 words;
+    float2 pair = unpack_half(t.x);
+    words.x = pack<Operand>(pair.x * low.x, pair.y * low.y);
+    pair = unpack_half(t.y);
+    words.y = pack<Operand>(pair.x * low.z, pair.y * low.w);
+    pair = unpack_half(t.z);
+    words.z = pack<Operand>(pair.x * high.x, pair.y * high.y);
+    pair = unpack_half(t.w);
+    words.w = pack<Operand>(pair.x * high.z, pair.y * high.w);
+    *reinterpret_cast<uint4*>(solved + solved_block(warp, block) + lane * 16) = words;
   }
 }
 
-// R = P T' of the warp's 16 rows, P in registers as the first operand; through the matrix's memory,
-// which nobody reads any more after the barrier.
+// R = P T' of the warp's 16 rows to scratch, P in registers as the first operand.
+template <typename Operand>
 __device__ __forceinline__ void store_r(const float (&products)[32], const RowDecays& decays,
-                                        HeadScratch& scratch, char* to, int warp, int lane,
-                                        int barrier) {
+                                        const HeadScratch& scratch, char* solved, int warp,
+                                        int lane) {
   const int r = warp * 16 + lane / 4;
   const float scale[2] = {scratch.norm[kChunkSize + r], scratch.norm[kChunkSize + r + 8]};
   uint32_t p[4][4];
@@ -59,47 +60,59 @@ __device__ __forceinline__ void store_r(const float (&products)[32], const RowDe
     p[j / 2][j % 2 * 2] = pack_half(x[0][0], x[0][1]);
     p[j / 2][j % 2 * 2 + 1] = pack_half(x[1][0], x[1][1]);
   }
-  float sums[8][4] = {};
   const uint32_t tile = shared_address(scratch.matrix) + (lane % 8 + lane / 8 % 2 * 8) * kRowBytes +
                         lane / 16 * 8 * 2;
 #pragma unroll
-  for (int k = 0; k < 4; ++k) {
-    if (k <= warp) {
+  for (int n = 0; n < 4; ++n) {
+    if (n > warp) {
+      continue;
+    }
+    float sums[2][4] = {};
 #pragma unroll
-      for (int n = 0; n <= k; ++n) {
+    for (int k = n; k < 4; ++k) {
+      if (k <= warp) {
         uint32_t t[4];
         load_tiles_transposed(t, tile + k * 16 * kRowBytes + n * 32);
-        mma_half(sums[2 * n], p[k], t[0], t[1]);
-        mma_half(sums[2 * n + 1], p[k], t[2], t[3]);
+        mma_half(sums[0], p[k], t[0], t[1]);
+        mma_half(sums[1], p[k], t[2], t[3]);
+      }
+    }
+    char* block = solved + solved_block(warp, n) + kBlockBytes + lane * 4;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float2 beta =
+          *reinterpret_cast<const float2*>(&scratch.beta[16 * n + 8 * half + lane % 4 * 2]);
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        *reinterpret_cast<uint32_t*>(block + i * kBlockBytes / 2 + half * kBlockBytes / 4) =
+            pack<Operand>(sums[half][2 * i] * beta.x, sums[half][2 * i + 1] * beta.y);
       }
     }
   }
-  named_barrier<kGroup>(barrier);
-  auto* out = reinterpret_cast<char*>(scratch.matrix);
+}
+
+// K and Q as float16 to scratch, tiles as they lie, by a thread of `threads`.
+__device__ __forceinline__ void store_converted(const HeadScratch& scratch, const char* tiles,
+                                                char* to, int thread, int threads) {
+  for (int i = thread; i < kConvertedBytes / 16; i += threads) {
+    const int index = i / (kTileBytes / 16) % 2 * kChunkSize + i / 8 % kChunkSize;
+    const float scale = row_scale(scratch, index);
+    const uint4 from = reinterpret_cast<const uint4*>(tiles)[i];
+    const uint32_t words[4] = {from.x, from.y, from.z, from.w};
+    uint32_t halves[4];
 #pragma unroll
-  for (int n = 0; n < 8; ++n) {
-    const int column = 8 * n + lane % 4 * 2;
-    const float2 beta = *reinterpret_cast<const float2*>(&scratch.beta[column]);
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      *reinterpret_cast<uint32_t*>(out + (r + 8 * i) * kRowBytes + column * 2) =
-          pack_bf16(sums[n][2 * i] * beta.x, sums[n][2 * i + 1] * beta.y);
+    for (int j = 0; j < 4; ++j) {
+      const float2 pair = unpack_bf16(words[j]);
+      halves[j] = pack_half(pair.x * scale, pair.y * scale);
     }
-  }
-  __syncwarp();
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const int row = 16 * warp + i * 4 + lane / 8;
-    const int piece = lane % 8;
-    *reinterpret_cast<uint4*>(to + swizzled(row, piece)) =
-        *reinterpret_cast<const uint4*>(out + row * kRowBytes + piece * 16);
+    reinterpret_cast<uint4*>(to)[i] = make_uint4(halves[0], halves[1], halves[2], halves[3]);
   }
 }
 
 // grid (Hk, chunks), so that blocks at work at a time read whole rows; block 128 threads for each
 // of the Hv / Hk value heads. Shared memory and registers leave room for 4, 3, 2 or 1 blocks of 1,
 // 2, 3 or 4 heads.
-template <int Heads>
+template <int Heads, typename Operand>
 __global__ void __launch_bounds__(Heads* kGroup, 5 - Heads)
     solve_chunks(const __grid_constant__ CUtensorMap qkv, const ChunkedRule rule) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -142,49 +155,67 @@ __global__ void __launch_bounds__(Heads* kGroup, 5 - Heads)
     __syncthreads();
   }
   float products[32] = {};
-  start_product(products, tiles, 0);
-  scratch.norm[thread] = row_norm(shared.tiles, thread);
+  start_product(products, tiles, tiles);
   if (warp == 0) {
     make_decays(gates, chunk, scratch, lane);
   } else if (warp == 1) {
     make_beta(gates, chunk, scratch, lane);
   }
-  named_barrier<kGroup>(barrier);
   wgmma_wait();
   pin(products);
+  put_norms(products, scratch.norm, 1.0F, warp, lane);
+  named_barrier<kGroup>(barrier);
   const int r = warp * 16 + lane / 4;
   const float first = scratch.sum[warp * 16];
   const RowDecays decays = {
       .sum = {scratch.sum[r], scratch.sum[r + 8]},
       .to_block = {decay(scratch.sum[r] - first), decay(scratch.sum[r + 8] - first)}};
   put_a(products, decays, scratch, warp, lane);
-  start_product(products, tiles, kTileBytes);  // Q K^T runs beside the inverse
+  start_product(products, tiles + kTileBytes, tiles + kTileBytes);  // runs beside the inverse
   __syncwarp();
   invert_diagonal(scratch, warp, lane);
+  wgmma_wait();
+  pin(products);
+  put_norms(products, scratch.norm + kChunkSize, kQueryScale, warp, lane);
+  start_product(products, tiles + kTileBytes, tiles);
   named_barrier<kGroup>(barrier);
   merge_inverse(scratch, warp, lane, barrier);
   wgmma_wait();
   pin(products);
   const int64_t place = chunk.place * rule.num_v_heads + head;
   char* solved = rule.solved + place * kSolvedBytes;
-  store_t(scratch, solved, thread);
-  store_r(products, decays, scratch, solved + kTileBytes, warp, lane, barrier);
+  store_t<Operand>(scratch, solved, warp, lane);
+  store_r<Operand>(products, decays, scratch, solved, warp, lane);
   if (thread < kChunkSize) {
-    store_factors(scratch, rule.factors + place * kFactors, thread);
+    store_factors<Operand>(scratch, rule.factors + place * kFactors, thread);
+  }
+  if constexpr (kScaled<Operand>) {
+    char* to = rule.converted + (chunk.place * rule.num_k_heads + key_head) * kConvertedBytes;
+    store_converted(scratch, shared.tiles, to, static_cast<int>(threadIdx.x), Heads * kGroup);
   }
 #else
   __trap();  // built for an architecture on which the op never launches it
 #endif
 }
 
-template <int Heads>
+template <int Heads, typename Operand>
 void launch_for(cudaStream_t stream, const CUtensorMap& qkv, const ChunkedRule& rule,
                 int32_t max_chunks) {
   constexpr size_t kShared = sizeof(Shared) + Heads * sizeof(HeadScratch);
-  allow_shared(solve_chunks<Heads>, kShared);
+  allow_shared(solve_chunks<Heads, Operand>, kShared);
   const dim3 grid(static_cast<unsigned>(rule.num_k_heads), static_cast<unsigned>(max_chunks));
-  solve_chunks<Heads><<<grid, Heads * kGroup, kShared, stream>>>(qkv, rule);
+  solve_chunks<Heads, Operand><<<grid, Heads * kGroup, kShared, stream>>>(qkv, rule);
   check_cuda(cudaGetLastError());
+}
+
+template <int Heads>
+void launch_heads(cudaStream_t stream, const CUtensorMap& qkv, const ChunkedRule& rule,
+                  int32_t max_chunks) {
+  if (rule.converted != nullptr) {
+    launch_for<Heads, __half>(stream, qkv, rule, max_chunks);
+  } else {
+    launch_for<Heads, bf16>(stream, qkv, rule, max_chunks);
+  }
 }
 
 }  // namespace
@@ -193,13 +224,13 @@ void launch_solve_chunks(cudaStream_t stream, const CUtensorMap& qkv, const Chun
                          int32_t max_chunks) {
   switch (rule.num_v_heads / rule.num_k_heads) {
     case 1:
-      return launch_for<1>(stream, qkv, rule, max_chunks);
+      return launch_heads<1>(stream, qkv, rule, max_chunks);
     case 2:
-      return launch_for<2>(stream, qkv, rule, max_chunks);
+      return launch_heads<2>(stream, qkv, rule, max_chunks);
     case 3:
-      return launch_for<3>(stream, qkv, rule, max_chunks);
+      return launch_heads<3>(stream, qkv, rule, max_chunks);
     case 4:
-      return launch_for<4>(stream, qkv, rule, max_chunks);
+      return launch_heads<4>(stream, qkv, rule, max_chunks);
     default:
       DS_CHECK(false, "no kernel of the chunked delta rule for so many value heads a key head");
   }

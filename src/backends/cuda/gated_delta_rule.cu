@@ -56,6 +56,23 @@ int64_t chunk_places(int64_t tokens, int64_t sequences) {
   return tokens / kChunkSize + 2 * sequences;
 }
 
+// Bytes of scratch that so many places take. Of a call's arguments or of ModelShape.
+struct ChunkScratch {
+  size_t converted = 0;
+  size_t solved = 0;
+  size_t factors = 0;
+
+  template <typename Shape>
+  ChunkScratch(const CudaContext& context, const Shape& shape, int64_t places)
+      : converted(context.fp16_delta_rule
+                      ? static_cast<size_t>(places * shape.num_k_heads) * kConvertedBytes
+                      : 0),
+        solved(static_cast<size_t>(places * shape.num_v_heads) * kSolvedBytes),
+        factors(static_cast<size_t>(places * shape.num_v_heads) * kFactorBytes) {}
+
+  size_t total() const { return converted + solved + factors; }
+};
+
 // Chunks at the end of each sequence that are solved while the state is carried through those
 // before them, on the multiprocessors that this leaves idle: as many as these solve in that time. A
 // step of the state takes 1.1 us, a chunk of a value head 2.1 us of a multiprocessor.
@@ -74,32 +91,33 @@ void launch_chunks(CudaContext& context, const GatedDeltaRuleArgs& args) {
   const BatchView& batch = *args.batch;
   const int64_t places = std::max(chunk_places(batch.num_tokens, batch.num_seqs),
                                   chunk_places(context.limits.max_tokens, context.limits.max_seqs));
-  const int64_t solved_bytes = places * args.num_v_heads * kSolvedBytes;
-  char* scratch = context.scratch<char>(
-      static_cast<size_t>(solved_bytes + places * args.num_v_heads * kFactorBytes));
+  const ChunkScratch sizes(context, args, places);
+  char* scratch = context.scratch<char>(sizes.total());
   int32_t* handovers =
       context.zeros(static_cast<size_t>(context.device.num_sms) * size_t{kHandovers});
   const int32_t num_chunked = batch.num_chunked < 0 ? batch.num_seqs : batch.num_chunked;
-  const ChunkedRule rule = {.cu_seqlens = batch.cu_seqlens,
-                            .context_lens = batch.context_lens,
-                            .state_slots = batch.state_slots,
-                            .recurrent = batch.recurrent,
-                            .num_seqs = batch.num_seqs,
-                            .num_k_heads = args.num_k_heads,
-                            .num_v_heads = args.num_v_heads,
-                            .first_chunk = 0,
-                            .num_chunks = count_chunks(kChunkSize - 1, batch.max_query_len),
-                            .b = static_cast<const bf16*>(args.b),
-                            .a = static_cast<const bf16*>(args.a),
-                            .ba_stride = args.ba_stride,
-                            .A_log = args.A_log,
-                            .dt_bias = args.dt_bias,
-                            .state = args.state,
-                            .out = static_cast<bf16*>(args.out),
-                            .out_stride = args.out_stride,
-                            .solved = scratch,
-                            .factors = reinterpret_cast<float*>(scratch + solved_bytes),
-                            .handovers = handovers};
+  const ChunkedRule rule = {
+      .cu_seqlens = batch.cu_seqlens,
+      .context_lens = batch.context_lens,
+      .state_slots = batch.state_slots,
+      .recurrent = batch.recurrent,
+      .num_seqs = batch.num_seqs,
+      .num_k_heads = args.num_k_heads,
+      .num_v_heads = args.num_v_heads,
+      .first_chunk = 0,
+      .num_chunks = count_chunks(kChunkSize - 1, batch.max_query_len),
+      .b = static_cast<const bf16*>(args.b),
+      .a = static_cast<const bf16*>(args.a),
+      .ba_stride = args.ba_stride,
+      .A_log = args.A_log,
+      .dt_bias = args.dt_bias,
+      .state = args.state,
+      .out = static_cast<bf16*>(args.out),
+      .out_stride = args.out_stride,
+      .solved = scratch + sizes.converted,
+      .converted = sizes.converted > 0 ? scratch : nullptr,
+      .factors = reinterpret_cast<float*>(scratch + sizes.converted + sizes.solved),
+      .handovers = handovers};
   const CUtensorMap map = make_tensor_map(args);
   const auto solve = [&](cudaStream_t stream, const ChunkedRule& part) {
     const int64_t most = std::min(chunk_places(batch.num_tokens, num_chunked),
@@ -129,19 +147,25 @@ void launch_chunks(CudaContext& context, const GatedDeltaRuleArgs& args) {
 }  // namespace
 
 int64_t delta_rule_scratch_bytes(const CudaContext& context, const StepLimits& limits) {
-  return serves_chunks(context, limits.model)
-             ? chunk_places(limits.max_tokens, limits.max_seqs) * limits.model.num_v_heads *
-                   (kSolvedBytes + kFactorBytes)
-             : 0;
+  if (!serves_chunks(context, limits.model)) {
+    return 0;
+  }
+  const int64_t places = chunk_places(limits.max_tokens, limits.max_seqs);
+  return static_cast<int64_t>(ChunkScratch(context, limits.model, places).total());
 }
 
-std::string delta_rule_kernels(const CudaDevice& device, DType compute_dtype) {
+bool has_fp16_delta_rule(const CudaContext& context) {
+  return has_chunk_kernels(context.device, context.compute_dtype);
+}
+
+std::string delta_rule_kernels(const CudaContext& context) {
   const std::string by_token = "by token, float32 state in registers";
-  if (!has_chunk_kernels(device, compute_dtype)) {
+  if (!has_chunk_kernels(context.device, context.compute_dtype)) {
     return by_token;
   }
   return "prompts with heads of " + std::to_string(kDeltaDim) + " in chunks of " +
-         std::to_string(kChunkSize) + " (wgmma bf16, float32 state); else " + by_token;
+         std::to_string(kChunkSize) + " (wgmma " + (context.fp16_delta_rule ? "fp16" : "bf16") +
+         ", float32 state); else " + by_token;
 }
 
 void launch_gated_delta_rule(CudaContext& context, const GatedDeltaRuleArgs& args) {

@@ -78,7 +78,7 @@ std::vector<KernelInfo> cuda_kernel_table(const CudaContext& context) {
       {"linear", linear_kernels(context, matrix)},
       {"gate_up_silu", gate_up_kernels(context, matrix)},
       {"moe", moe_kernels(context)},
-      {"gated_delta_rule", delta_rule_kernels(context.device, context.compute_dtype)},
+      {"gated_delta_rule", delta_rule_kernels(context)},
       {"attention", hopper
                         ? "heads of 256: wgmma for prompts, split KV for decode; else a warp a row"
                         : "a warp a row, float32"},

@@ -48,7 +48,7 @@ __device__ __forceinline__ void pin(uint32_t (&x)[N]) {
   }
 }
 
-// Operand lists of the instruction: 32 or 64 accumulators.
+// Operand lists of the instruction: 32 accumulators.
 #define DELTASERVE_D8(d, i)                                                                   \
   "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
       "+f"(d[i + 6]), "+f"(d[i + 7])
@@ -57,10 +57,6 @@ __device__ __forceinline__ void pin(uint32_t (&x)[N]) {
 #define DELTASERVE_NAMES32                                                                     \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, " \
   "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define DELTASERVE_NAMES64                                                                       \
-  DELTASERVE_NAMES32                                                                             \
-  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, " \
-  "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 
 // D[64 x 64] (+)= A B, both in shared memory with rows along K. `accumulate` false: D is written.
 __device__ __forceinline__ void wgmma_n64_shared(float (&d)[32], uint64_t a, uint64_t b,
@@ -73,29 +69,8 @@ __device__ __forceinline__ void wgmma_n64_shared(float (&d)[32], uint64_t a, uin
       : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));
 }
 
-// D[64 x 128] (+)= A B: A in four registers, B in shared memory with rows along K.
-__device__ __forceinline__ void wgmma_n128(float (&d)[64], const uint32_t* a, uint64_t b,
-                                           bool accumulate) {
-  asm volatile(
-      "{.reg .pred p; setp.ne.b32 p, %69, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" DELTASERVE_NAMES64
-      "}, {%64, %65, %66, %67}, %68, p, 1, 1, 0;}"
-      : DELTASERVE_D32(d, 0), DELTASERVE_D32(d, 32)
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)));
-}
-
-// The same with B's rows along N (transposed); D is added to.
-__device__ __forceinline__ void wgmma_n128_transposed(float (&d)[64], const uint32_t* a,
-                                                      uint64_t b) {
-  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" DELTASERVE_NAMES64
-               "}, {%64, %65, %66, %67}, %68, 1, 1, 1, 1;"
-               : DELTASERVE_D32(d, 0), DELTASERVE_D32(d, 32)
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-}
-
 #undef DELTASERVE_D8
 #undef DELTASERVE_D32
 #undef DELTASERVE_NAMES32
-#undef DELTASERVE_NAMES64
 
 }  // namespace deltaserve::cuda
