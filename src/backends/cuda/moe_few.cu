@@ -171,7 +171,6 @@ __global__ void __launch_bounds__(kMostDownWarps* kWarp, 2) moe_few_down_kernel(
   __shared__ int32_t ids[kMostK];
   __shared__ float weights[kMostK];
   __shared__ float dots[kMostK + 1][kSkinnyRows];
-  let_next_start();
   const int64_t t = blockIdx.y;
   const int64_t first_row = int64_t{blockIdx.x} * kSkinnyRows;
   const auto thread = static_cast<int>(threadIdx.x);
@@ -193,6 +192,9 @@ __global__ void __launch_bounds__(kMostDownWarps* kWarp, 2) moe_few_down_kernel(
     multiply_unit(tile, x, columns, unit % kUnits * kUnitChains,
                   chains + k * kChains * kSkinnyRows);
   }
+  // Not sooner: the products behind ask for their first weights at once, which these would wait
+  // for.
+  let_next_start();
   wait_for_previous();
   __syncthreads();
   for (int i = thread; i < (params.K + 1) * kSkinnyRows; i += static_cast<int>(blockDim.x)) {
