@@ -19,9 +19,9 @@
 
 #include "cache/block_pool.h"
 #include "cache/state_pool.h"
-#include "engine/batch_builder.h"
 #include "engine/encoder_cache.h"
 #include "engine/engine.h"
+#include "engine/engine_step.h"
 #include "engine/invariants.h"
 #include "engine/mask_filler.h"
 #include "engine/model_runner.h"
@@ -76,15 +76,6 @@ class EngineCore {
   EngineSnapshot snapshot() const;
 
  private:
-  struct EngineStep {
-    StepPlan plan;
-    StepInput input;
-    std::vector<SampledToken> sampled;  // as input.rows
-    bool is_planned = false;            // its plan is whole
-    int64_t num_encoding = 0;           // prompt tokens that take as long as what it encoded
-    RequestTimes::Clock::time_point begin;
-  };
-
   EngineStep& other(const EngineStep& step) { return &step == &steps_[0] ? steps_[1] : steps_[0]; }
   void run_step(EngineStep& step);
   bool plan_step(EngineStep& step);
