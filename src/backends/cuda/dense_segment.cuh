@@ -47,28 +47,40 @@ template <typename Form>
 __device__ __forceinline__ void take_partials(const SegmentParams& params,
                                               const SegmentProduct& product, int tile_end,
                                               float (&sums)[Form::kTokens / 2]) {
-  for (int block = static_cast<int>(blockIdx.x) + 1;; ++block) {
-    const UnitRange range = units_of(product, block);
-    if (range.begin < range.end) {
-      if (threadIdx.x == 0) {
-        while (load_flag(params.flags + block) == 0) {
-        }
-        params.flags[block] = 0;
-      }
-      named_barrier<kStreamConsumers>(1);
-      const float* from = partial_of<Form>(params, block);
+  constexpr int kAtOnce = 4;
+  const int first = static_cast<int>(blockIdx.x) + 1;
+  int last = first;
+  while (units_of(product, last).end < tile_end) {
+    ++last;
+  }
+  for (int block = first + static_cast<int>(threadIdx.x); block <= last;
+       block += kStreamConsumers) {
+    while (load_flag(params.flags + block) == 0) {
+    }
+    params.flags[block] = 0;
+  }
+  named_barrier<kStreamConsumers>(1);
+  for (int begin = first; begin <= last; begin += kAtOnce) {
+    float4 parts[kAtOnce][Form::kTokens / 8];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const float* from = partial_of<Form>(params, min(begin + i, last));
 #pragma unroll
       for (int p = 0; p < Form::kTokens / 8; ++p) {
-        const float4 part =
-            __ldcg(reinterpret_cast<const float4*>(from + p * kStreamConsumers * 4));
-        sums[4 * p] += part.x;
-        sums[4 * p + 1] += part.y;
-        sums[4 * p + 2] += part.z;
-        sums[4 * p + 3] += part.w;
+        parts[i][p] = __ldcg(reinterpret_cast<const float4*>(from + p * kStreamConsumers * 4));
       }
     }
-    if (range.end >= tile_end) {
-      return;
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      if (begin + i <= last) {
+#pragma unroll
+        for (int p = 0; p < Form::kTokens / 8; ++p) {
+          sums[4 * p] += parts[i][p].x;
+          sums[4 * p + 1] += parts[i][p].y;
+          sums[4 * p + 2] += parts[i][p].z;
+          sums[4 * p + 3] += parts[i][p].w;
+        }
+      }
     }
   }
 }

@@ -20,14 +20,15 @@ inline constexpr int kSegmentThreads = kStreamConsumers + 2 * kWarp;  // copies 
 inline constexpr size_t kSegmentShared = 227 * 1024;                  // of a block of sm_90
 
 // A stage of the ring is `Boxes` tiles of 64 of K.
-template <int Tokens, int Boxes>
+template <int Tokens, int Boxes, int MostStages = 64>
 struct SegmentForm {
   static constexpr int kTokens = Tokens;
   static constexpr int kBoxes = Boxes;
   static constexpr int kK = Boxes * kStreamK;
   static constexpr int kBoxBytes = kTokens * kStreamK * 2;  // of x
   static constexpr int kStageBytes = Boxes * (kStreamTileBytes + kBoxBytes);
-  static constexpr int kStages = static_cast<int>((kSegmentShared - 2048) / kStageBytes);
+  static constexpr int kFitting = static_cast<int>((kSegmentShared - 2048) / kStageBytes);
+  static constexpr int kStages = kFitting < MostStages ? kFitting : MostStages;
 };
 
 template <typename Form>
