@@ -82,9 +82,9 @@ void check_delta_decode(CudaContext& context);
 void time_delta_decode(CudaContext& context);
 void check_many_rows(CudaContext& context);
 void time_many_rows(CudaContext& context);
-void check_vision(CudaContext& context);
 void check_invariant(CudaContext& context);
 void time_invariant(CudaContext& context);
+void check_vision(CudaContext& context);
 void time_vision(CudaContext& context);
 
 }  // namespace deltaserve::bench
