@@ -38,12 +38,11 @@ LinearArgs Attention::input(const Step& step, const void* x) const {
           .out_stride = row_stride(qkv_proj_->N)};
 }
 
-LinearArgs Attention::output(const Step& step, float* out) const {
+LinearArgs Attention::output(const Step& step) const {
   return {.M = step.T,
           .x = step.workspace.core.data(),
           .x_stride = row_stride(int64_t{num_heads_} * head_dim_),
           .weight = o_proj_.get(),
-          .out = out,
           .out_stride = hidden_size_,
           .out_float = true};
 }

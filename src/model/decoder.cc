@@ -32,10 +32,9 @@ LinearArgs DecoderLayer::input(const Step& step, const void* x) const {
   return linear != nullptr ? linear->input(step, x) : std::get<Attention>(mixer).input(step, x);
 }
 
-LinearArgs DecoderLayer::output(const Step& step, float* out) const {
+LinearArgs DecoderLayer::output(const Step& step) const {
   const auto* linear = std::get_if<GatedDeltaNet>(&mixer);
-  return linear != nullptr ? linear->output(step, out)
-                           : std::get<Attention>(mixer).output(step, out);
+  return linear != nullptr ? linear->output(step) : std::get<Attention>(mixer).output(step);
 }
 
 Decoder::Decoder(ModelConfig config, Backend& backend, WeightLoader& loader)
@@ -169,8 +168,8 @@ void Decoder::run_model(const Step& step, const Batch& batch, const HiddenCallba
                   .table = embed_tokens_.get(),
                   .out = workspace_->residual.as<float>()});
   inject_vision(batch);
-  run_layers(step, on_hidden);
-  run_head(step, batch, on_hidden);
+  const float* pending = run_layers(step, on_hidden);
+  run_head(step, batch, pending, on_hidden);
 }
 
 void Decoder::inject_vision(const Batch& batch) const {
@@ -183,21 +182,18 @@ void Decoder::inject_vision(const Batch& batch) const {
   }
 }
 
-void Decoder::run_layers(const Step& step, const HiddenCallback& on_hidden) {
+const float* Decoder::run_layers(const Step& step, const HiddenCallback& on_hidden) {
   auto* residual = workspace_->residual.as<float>();
   void* normed = workspace_->normed.data();
   auto* delta = workspace_->delta.as<float>();
   const float* pending = nullptr;
   size_t linear_index = 0;
   size_t full_index = 0;
-  bool projected = false;  // the layer's input, by the segment before it
   for (size_t i = 0; i < layers_.size(); ++i) {
     const DecoderLayer& layer = layers_[i];
-    if (!projected) {
-      add_norm(residual, pending, layer.input_norm, normed, step.T);
-      report_hidden(on_hidden, static_cast<int32_t>(i), DType::kF32, residual, step.T);
-      backend_.linear(layer.input(step, normed));
-    }
+    add_norm(residual, pending, layer.input_norm, normed, step.T);
+    report_hidden(on_hidden, static_cast<int32_t>(i), DType::kF32, residual, step.T);
+    backend_.linear(layer.input(step, normed));
     if (const auto* linear = std::get_if<GatedDeltaNet>(&layer.mixer)) {
       linear->mix(step, cache_.linear_state(linear_index));
       ++linear_index;
@@ -205,77 +201,50 @@ void Decoder::run_layers(const Step& step, const HiddenCallback& on_hidden) {
       std::get<Attention>(layer.mixer).mix(step, rope_, cache_.kv(full_index));
       ++full_index;
     }
-    const LinearArgs output = layer.output(step, delta);
-    projected = !on_hidden && i + 1 < layers_.size() && run_segment(step, i, output);
-    if (projected) {
-      pending = nullptr;
-      continue;
-    }
-    backend_.linear(output);
+    pending = step.add_linear(layer.output(step), residual, delta);
     if (i + 1 < layers_.size()) {
-      pending = run_ffn(step, layer, {.residual = residual, .delta = delta, .normed = normed});
+      pending =
+          run_ffn(step, layer,
+                  {.residual = residual, .pending = pending, .delta = delta, .normed = normed});
     }
   }
-}
-
-bool Decoder::run_segment(const Step& step, size_t index, const LinearArgs& output) const {
-  const DecoderLayer& layer = layers_[index];
-  const DecoderLayer& next = layers_[index + 1];
-  const auto* mlp = std::get_if<Mlp>(&layer.ffn);
-  if (mlp == nullptr) {
-    return false;
-  }
-  const LinearArgs input = next.input(step, workspace_->normed.data());
-  return backend_.dense_segment({.T = step.T,
-                                 .H = config_.hidden_size,
-                                 .x = output.x,
-                                 .x_stride = output.x_stride,
-                                 .out = output.weight,
-                                 .norm = layer.post_attention_norm.as<float>(),
-                                 .gate_up = &mlp->gate_up(),
-                                 .down = &mlp->down_proj(),
-                                 .next_norm = next.input_norm.as<float>(),
-                                 .in = input.weight,
-                                 .eps = config_.rms_norm_eps,
-                                 .residual = workspace_->residual.as<float>(),
-                                 .normed = workspace_->normed.data(),
-                                 .inner = workspace_->inner.data(),
-                                 .inner_stride = row_stride(config_.intermediate_size),
-                                 .projected = input.out,
-                                 .projected_stride = input.out_stride});
+  return pending;
 }
 
 const float* Decoder::run_ffn(const Step& step, const DecoderLayer& layer, const Rows& rows) const {
   if (const auto* moe = std::get_if<Moe>(&layer.ffn)) {
     return moe->forward(step,
                         {.residual = rows.residual,
-                         .delta = rows.delta,
+                         .delta = rows.pending,
                          .weight = layer.post_attention_norm.as<float>(),
                          .eps = config_.rms_norm_eps},
                         rows.normed, rows.delta);
   }
-  add_norm(rows.residual, rows.delta, layer.post_attention_norm, rows.normed, step.T);
-  std::get<Mlp>(layer.ffn).forward(step, rows.normed, rows.delta);
-  return rows.delta;
+  add_norm(rows.residual, rows.pending, layer.post_attention_norm, rows.normed, step.T);
+  return std::get<Mlp>(layer.ffn).add(step, rows.normed, rows.residual, rows.delta);
 }
 
-void Decoder::run_head(const Step& step, const Batch& batch, const HiddenCallback& on_hidden) {
+void Decoder::run_head(const Step& step, const Batch& batch, const float* pending,
+                       const HiddenCallback& on_hidden) {
   const Workspace& workspace = *workspace_;
   const Rows rows = {.residual = workspace.residual.as<float>(),
+                     .pending = pending,
                      .delta = workspace.delta.as<float>(),
                      .normed = workspace.normed.data()};
   const auto R = static_cast<int64_t>(batch.logits_rows.size());
   DS_CHECK(R <= std::max(limits_.max_seqs, limits_.max_logits_rows));
   if (R > 0) {
+    auto* last_delta = workspace.last_delta.as<float>();
     const Rows last = {.residual = workspace.last_residual.as<float>(),
-                       .delta = workspace.last_delta.as<float>(),
+                       .pending = pending != nullptr ? last_delta : nullptr,
+                       .delta = last_delta,
                        .normed = workspace.last_normed.data()};
     gather_rows(batch.logits_rows, rows.residual, last.residual);
-    gather_rows(batch.logits_rows, rows.delta, last.delta);
+    if (pending != nullptr) gather_rows(batch.logits_rows, pending, last_delta);
     Step last_step = step;
     last_step.T = R;
-    const float* pending = run_ffn(last_step, layers_.back(), last);
-    add_norm(last.residual, pending, norm_, last.normed, R);
+    const float* lacking = run_ffn(last_step, layers_.back(), last);
+    add_norm(last.residual, lacking, norm_, last.normed, R);
     backend_.linear({.M = R,
                      .x = last.normed,
                      .x_stride = config_.hidden_size,
@@ -285,8 +254,8 @@ void Decoder::run_head(const Step& step, const Batch& batch, const HiddenCallbac
                      .out_float = true});
   }
   if (on_hidden) {
-    const float* pending = run_ffn(step, layers_.back(), rows);
-    add_norm(rows.residual, pending, norm_, rows.normed, step.T);
+    const float* lacking = run_ffn(step, layers_.back(), rows);
+    add_norm(rows.residual, lacking, norm_, rows.normed, step.T);
     report_hidden(on_hidden, config_.num_hidden_layers, backend_.compute_dtype(), rows.normed,
                   step.T);
   }

@@ -30,7 +30,7 @@ struct DecoderLayer {
 
   // The mixer's projections (see there).
   LinearArgs input(const Step& step, const void* x) const;
-  LinearArgs output(const Step& step, float* out) const;
+  LinearArgs output(const Step& step) const;
 };
 
 class Decoder final : public Model {
@@ -57,24 +57,23 @@ class Decoder final : public Model {
 
  private:
   struct Rows {
-    float* residual = nullptr;  // [T, H]
-    float* delta = nullptr;     // [T, H]
-    void* normed = nullptr;     // [T, H] X
+    float* residual = nullptr;       // [T, H]
+    const float* pending = nullptr;  // [T, H], what it lacks, or null
+    float* delta = nullptr;          // [T, H], for what a layer makes; may be `pending`
+    void* normed = nullptr;          // [T, H] X
   };
   void run_model(const Step& step, const Batch& batch, const HiddenCallback& on_hidden);
   // And what a backend must know of the model to size its scratch.
   StepLimits with_shapes(StepLimits limits) const;
   void inject_vision(const Batch& batch) const;
-  // All but the last layer's feed-forward network: its input is left in residual and delta.
-  void run_layers(const Step& step, const HiddenCallback& on_hidden);
-  // What stands between the mixers of layers `index` and the next one, where the backend has it in
-  // one: residual and the next mixer's projected input. False: nothing has happened.
-  bool run_segment(const Step& step, size_t index, const LinearArgs& output) const;
-  // residual += delta, then what the layer's network makes of the sum, for `step.T` rows. Returns
+  // All but the last layer's feed-forward network. Returns what the residual lacks then, or null.
+  const float* run_layers(const Step& step, const HiddenCallback& on_hidden);
+  // residual += pending, then what the layer's network makes of the sum, for `step.T` rows. Returns
   // what the residual still lacks, or null.
   const float* run_ffn(const Step& step, const DecoderLayer& layer, const Rows& rows) const;
   // The last layer's network, for the rows whose logits are wanted only, and the head.
-  void run_head(const Step& step, const Batch& batch, const HiddenCallback& on_hidden);
+  void run_head(const Step& step, const Batch& batch, const float* pending,
+                const HiddenCallback& on_hidden);
   void add_norm(float* residual, const float* delta, const DeviceBuffer& weight, void* out,
                 int64_t rows) const;
   void gather_rows(const std::vector<int32_t>& rows, const float* from, float* to) const;

@@ -147,12 +147,11 @@ LinearArgs GatedDeltaNet::input(const Step& step, const void* x) const {
           .out_stride = row_stride(in_proj_->N)};
 }
 
-LinearArgs GatedDeltaNet::output(const Step& step, float* out) const {
+LinearArgs GatedDeltaNet::output(const Step& step) const {
   return {.M = step.T,
           .x = step.workspace.convolved.data(),
           .x_stride = row_stride(int64_t{num_v_heads_} * dv_),
           .weight = out_proj_.get(),
-          .out = out,
           .out_stride = hidden_size_,
           .out_float = true};
 }

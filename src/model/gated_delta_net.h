@@ -19,9 +19,9 @@ class GatedDeltaNet {
   GatedDeltaNet(const ModelConfig& config, const std::string& prefix, WeightLoader& loader);
 
   // The projections before and behind the mixer: `linear` of x [T, H] X to the workspace, and from
-  // there to out [T, H] float32.
+  // there to float32 [T, H], but for where that goes.
   LinearArgs input(const Step& step, const void* x) const;
-  LinearArgs output(const Step& step, float* out) const;
+  LinearArgs output(const Step& step) const;
   // What stands between them; `state` are this layer's pools. Snapshots that are due after a phase
   // are taken of this layer's state.
   void mix(const Step& step, const LinearState& state) const;

@@ -10,7 +10,7 @@ Mlp::Mlp(int64_t hidden_size, int64_t intermediate_size, const std::string& pref
   down_proj_ = loader.linear(prefix + "down_proj.weight", hidden_size_, intermediate_size_);
 }
 
-void Mlp::forward(const Step& step, const void* x, float* out) const {
+LinearArgs Mlp::run_gate_up(const Step& step, const void* x) const {
   void* inner = step.workspace.inner.data();
   const int64_t stride = row_stride(intermediate_size_);
   step.backend.gate_up_silu({.M = step.T,
@@ -19,13 +19,22 @@ void Mlp::forward(const Step& step, const void* x, float* out) const {
                              .weight = gate_up_.get(),
                              .out = inner,
                              .out_stride = stride});
-  step.backend.linear({.M = step.T,
-                       .x = inner,
-                       .x_stride = stride,
-                       .weight = down_proj_.get(),
-                       .out = out,
-                       .out_stride = hidden_size_,
-                       .out_float = true});
+  return {.M = step.T,
+          .x = inner,
+          .x_stride = stride,
+          .weight = down_proj_.get(),
+          .out_stride = hidden_size_,
+          .out_float = true};
+}
+
+void Mlp::forward(const Step& step, const void* x, float* out) const {
+  LinearArgs down = run_gate_up(step, x);
+  down.out = out;
+  step.backend.linear(down);
+}
+
+const float* Mlp::add(const Step& step, const void* x, float* sum, float* delta) const {
+  return step.add_linear(run_gate_up(step, x), sum, delta);
 }
 
 }  // namespace deltaserve

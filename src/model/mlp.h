@@ -16,13 +16,18 @@ class Mlp {
   Mlp(int64_t hidden_size, int64_t intermediate_size, const std::string& prefix,
       WeightLoader& loader);
 
-  // out [T, H] = mlp(x [T, H]), both X.
+  // out [T, H] = mlp(x [T, H] X).
   void forward(const Step& step, const void* x, float* out) const;
+  // sum += mlp(x), at once or by way of `delta`, as Step::add_linear does.
+  const float* add(const Step& step, const void* x, float* sum, float* delta) const;
 
   const GateUpWeight& gate_up() const { return *gate_up_; }
   const LinearWeight& down_proj() const { return *down_proj_; }
 
  private:
+  // gate and up; the arguments of the product behind them, but for where it goes.
+  LinearArgs run_gate_up(const Step& step, const void* x) const;
+
   int64_t hidden_size_ = 0;        // H
   int64_t intermediate_size_ = 0;  // I
   std::unique_ptr<GateUpWeight> gate_up_;

@@ -57,6 +57,19 @@ struct Step {
   void* at(void* base, int64_t offset) const {
     return static_cast<std::byte*>(base) + offset * element_size;
   }
+
+  // sum += x Wᵀ if the backend can, else delta = x Wᵀ, both float32 with args.out_stride; args.out
+  // is not used. Returns what sum still lacks: delta or null.
+  const float* add_linear(LinearArgs args, float* sum, float* delta) const {
+    args.out = sum;
+    args.out_float = true;
+    if (backend.add_linear(args)) {
+      return nullptr;
+    }
+    args.out = delta;
+    backend.linear(args);
+    return delta;
+  }
 };
 
 }  // namespace deltaserve

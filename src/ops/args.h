@@ -155,29 +155,6 @@ struct DeltaDecodeArgs {
   GatedRmsNormArgs norm;
 };
 
-// What stands between two mixers: residual += x outᵀ; y = rms(residual) * (1 + norm); residual +=
-// down(silu(y gateᵀ) * (y upᵀ)); projected = (rms(residual) * (1 + next_norm)) inᵀ. As linear,
-// add_rms_norm and gate_up_silu round, but 1 / rms may be applied behind the product.
-struct DenseSegmentArgs {
-  int64_t T = 0;
-  int64_t H = 0;
-  const void* x = nullptr;  // [T, K] X, the mixer's output
-  int64_t x_stride = 0;
-  const LinearWeight* out = nullptr;  // [H, K]
-  const float* norm = nullptr;        // [H]
-  const GateUpWeight* gate_up = nullptr;
-  const LinearWeight* down = nullptr;
-  const float* next_norm = nullptr;  // [H]
-  const LinearWeight* in = nullptr;  // [N, H] of the next layer
-  float eps = 1e-6F;
-  float* residual = nullptr;  // [T, H], updated
-  void* normed = nullptr;     // [T, H] X, scratch
-  void* inner = nullptr;      // [T, I] X, scratch
-  int64_t inner_stride = 0;
-  void* projected = nullptr;  // [T, N] X
-  int64_t projected_stride = 0;
-};
-
 // softmax over E in float32, the K largest (ties: lower id first), renormalised to sum 1.
 struct MoeTopkArgs {
   int64_t T = 0;

@@ -77,8 +77,8 @@ class Backend {
 
   // Sizes the workspace; called once, before the first op. Errors: no memory for it.
   virtual Result<void> reserve(const StepLimits& limits) = 0;
-  // Bytes that reserve() takes for the ops' scratch at these limits, for the memory plan: no op of a
-  // step within them takes more.
+  // Bytes that reserve() takes for the ops' scratch at these limits, for the memory plan: no op of
+  // a step within them takes more.
   virtual int64_t scratch_bytes(const StepLimits& /*limits*/) const { return 0; }
 
   // Runs `launch`, which calls the ops of a step of this key. A device may record what it launches
@@ -87,6 +87,9 @@ class Backend {
 
   virtual void embed(const EmbedArgs& args) = 0;
   virtual void linear(const LinearArgs& args) = 0;
+  // May do out += x Wᵀ where `linear` does out = x Wᵀ, for float32 out. Returns whether it did;
+  // else nothing has happened.
+  virtual bool add_linear(const LinearArgs& /*args*/) { return false; }
   virtual void gate_up_silu(const GateUpSiluArgs& args) = 0;
   virtual void add_rms_norm(const AddRmsNormArgs& args) = 0;
   virtual void qk_norm_rope(const QkNormRopeArgs& args) = 0;
@@ -103,8 +106,6 @@ class Backend {
   virtual void gated_rms_norm(const GatedRmsNormArgs& args) = 0;
   // May fuse the three ops before. Returns whether it did; else nothing has happened.
   virtual bool delta_decode(const DeltaDecodeArgs& /*args*/) { return false; }
-  // May fuse what stands between two mixers. Returns whether it did; else nothing has happened.
-  virtual bool dense_segment(const DenseSegmentArgs& /*args*/) { return false; }
   virtual void moe_topk(const MoeTopkArgs& args) = 0;
   virtual void moe(const MoeArgs& args) = 0;
   // May fuse a block's ops. Returns whether it did; else nothing has happened.
@@ -120,9 +121,10 @@ class Backend {
   // Whether ops return before they are done, so that a step can be launched while the one before it
   // runs. Whatever is called later, copies included, comes behind it on the device.
   virtual bool runs_ahead() const { return false; }
-  // sample() in two halves. begin_sample launches the draw and reads its rows; args.out is not used.
-  // end_sample waits for the draw begun first of those that have not ended, kMaxOpenDraws at most,
-  // and fills `out`, as long as its rows. A draw that failed has ended when end_sample throws.
+  // sample() in two halves. begin_sample launches the draw and reads its rows; args.out is not
+  // used. end_sample waits for the draw begun first of those that have not ended, kMaxOpenDraws at
+  // most, and fills `out`, as long as its rows. A draw that failed has ended when end_sample
+  // throws.
   virtual void begin_sample(const SampleArgs& args) = 0;
   virtual void end_sample(std::span<SampledToken> out) = 0;
   virtual void take_drawn(const TakeDrawnArgs& args) = 0;

@@ -106,6 +106,44 @@ std::vector<float> run_gate_up(Backend& backend, const HostMatrix& gate, const H
   return out.values();
 }
 
+// out += x Wᵀ from a start of order one; by way of linear where the backend does not add.
+std::vector<float> run_add_linear(Backend& backend, const TensorView& matrix, int64_t M) {
+  const TensorView parts[] = {matrix};
+  const auto weight = backend.make_linear(parts).value();
+  const auto count = static_cast<size_t>(M * weight->N);
+  const DType x = backend.compute_dtype();
+  DeviceTensor in(backend, x, random_values(static_cast<size_t>(M * weight->K), 2));
+  DeviceTensor sum(backend, DType::kF32, random_values(count, 3));
+  DeviceTensor product(backend, DType::kF32, count);
+  LinearArgs args = {.M = M,
+                     .x = in.data(),
+                     .x_stride = weight->K,
+                     .weight = weight.get(),
+                     .out = sum.data(),
+                     .out_stride = weight->N,
+                     .out_float = true};
+  if (backend.add_linear(args)) {
+    return sum.values();
+  }
+  args.out = product.data();
+  backend.linear(args);
+  std::vector<float> values = sum.values();
+  const std::vector<float> added = product.values();
+  for (size_t i = 0; i < count; ++i) {
+    values[i] += added[i];
+  }
+  return values;
+}
+
+TEST_P(MatrixOps, AddLinear) {
+  const HostMatrix matrix(DType::kBF16, 136, 192, 4);
+  for (const int64_t M : {1, 20, 200, 256, 300, 700}) {
+    expect_close(run_add_linear(*backend_, matrix.view, M),
+                 run_add_linear(*reference_, matrix.view, M), kSumTolerance, kSumTolerance,
+                 std::to_string(M) + " rows");
+  }
+}
+
 TEST_P(MatrixOps, GateUpSilu) {
   for (const auto& [I, K] : {std::pair{64, 64}, std::pair{136, 256}, std::pair{100, 128},
                              std::pair{608, 320}, std::pair{2060, 128}}) {

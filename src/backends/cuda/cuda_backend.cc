@@ -90,6 +90,7 @@ class CudaBackend final : public Backend {
 
   void embed(const EmbedArgs& args) override { launch_embed(context_, args); }
   void linear(const LinearArgs& args) override { launch_linear(context_, args); }
+  bool add_linear(const LinearArgs& args) override { return launch_add_linear(context_, args); }
   void gate_up_silu(const GateUpSiluArgs& args) override { launch_gate_up_silu(context_, args); }
   void add_rms_norm(const AddRmsNormArgs& args) override { launch_add_rms_norm(context_, args); }
   void qk_norm_rope(const QkNormRopeArgs& args) override { launch_qk_norm_rope(context_, args); }
@@ -110,9 +111,6 @@ class CudaBackend final : public Backend {
   }
   bool delta_decode(const DeltaDecodeArgs& args) override {
     return launch_delta_decode(context_, args);
-  }
-  bool dense_segment(const DenseSegmentArgs& args) override {
-    return launch_dense_segment(context_, args);
   }
   void moe_topk(const MoeTopkArgs& args) override { launch_moe_topk(context_, args); }
   void moe(const MoeArgs& args) override { launch_moe(context_, args); }

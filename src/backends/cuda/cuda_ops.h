@@ -10,6 +10,7 @@ namespace deltaserve {
 
 void launch_embed(CudaContext& context, const EmbedArgs& args);
 void launch_linear(CudaContext& context, const LinearArgs& args);
+bool launch_add_linear(CudaContext& context, const LinearArgs& args);
 void launch_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args);
 void launch_add_rms_norm(CudaContext& context, const AddRmsNormArgs& args);
 void launch_qk_norm_rope(CudaContext& context, const QkNormRopeArgs& args);
@@ -21,7 +22,6 @@ void launch_causal_conv1d(CudaContext& context, const CausalConv1dArgs& args);
 void launch_gated_delta_rule(CudaContext& context, const GatedDeltaRuleArgs& args);
 void launch_gated_rms_norm(CudaContext& context, const GatedRmsNormArgs& args);
 bool launch_delta_decode(CudaContext& context, const DeltaDecodeArgs& args);
-bool launch_dense_segment(CudaContext& context, const DenseSegmentArgs& args);
 void launch_moe_topk(CudaContext& context, const MoeTopkArgs& args);
 void launch_moe(CudaContext& context, const MoeArgs& args);
 bool launch_moe_block(CudaContext& context, const MoeBlockArgs& args);

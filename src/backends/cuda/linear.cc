@@ -7,6 +7,24 @@
 
 namespace deltaserve {
 
+namespace {
+
+void launch_library(CudaContext& context, const LinearArgs& args, bool add) {
+  const auto& weight = static_cast<const CudaLinear&>(*args.weight);
+  context.matmul().run({.M = args.M,
+                        .N = weight.N,
+                        .K = weight.K,
+                        .x = args.x,
+                        .x_stride = args.x_stride,
+                        .weight = weight.values.data(),
+                        .out = args.out,
+                        .out_stride = args.out_stride,
+                        .out_float = args.out_float,
+                        .add = add});
+}
+
+}  // namespace
+
 void launch_linear(CudaContext& context, const LinearArgs& args) {
   const auto& weight = static_cast<const CudaLinear&>(*args.weight);
   if (context.batch_invariant) {
@@ -25,15 +43,18 @@ void launch_linear(CudaContext& context, const LinearArgs& args) {
     launch_skinny_linear(context, args);
     return;
   }
-  context.matmul().run({.M = args.M,
-                        .N = weight.N,
-                        .K = weight.K,
-                        .x = args.x,
-                        .x_stride = args.x_stride,
-                        .weight = weight.values.data(),
-                        .out = args.out,
-                        .out_stride = args.out_stride,
-                        .out_float = args.out_float});
+  launch_library(context, args, false);
+}
+
+// From so many rows on no own kernel serves a shape, and what adding saves is worth it.
+constexpr int64_t kFewestAdded = 256;
+
+bool launch_add_linear(CudaContext& context, const LinearArgs& args) {
+  if (context.batch_invariant || !args.out_float || args.M < kFewestAdded) {
+    return false;
+  }
+  launch_library(context, args, true);
+  return true;
 }
 
 }  // namespace deltaserve

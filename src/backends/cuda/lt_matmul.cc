@@ -129,9 +129,9 @@ void LtMatmul::run(const MatmulArgs& args) {
   const cublasLtMatmulAlgo_t& algo = algorithm(args);
   Problem problem(x_, args, args.M);
   const float one = 1.0F;
-  const float zero = 0.0F;
+  const float kept = args.add ? 1.0F : 0.0F;  // of out
   check_lt(cublasLtMatmul(handle_, &problem.operation, &one, args.weight, &problem.weight, args.x,
-                          &problem.x, &zero, args.out, &problem.out, args.out, &problem.out, &algo,
+                          &problem.x, &kept, args.out, &problem.out, args.out, &problem.out, &algo,
                           workspace_.data(), workspace_.bytes(), stream_));
 }
 

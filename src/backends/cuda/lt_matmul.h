@@ -23,6 +23,7 @@ struct MatmulArgs {
   void* out = nullptr;
   int64_t out_stride = 0;
   bool out_float = false;
+  bool add = false;  // the product to out
 };
 
 class LtMatmul {
