@@ -85,6 +85,7 @@ std::vector<KernelInfo> cuda_kernel_table(const CudaContext& context) {
       {"causal_conv1d", rows},
       {"add_rms_norm", rows},
       {"qk_norm_rope", rows},
+      {"qk_norm_rope_write_kv", rows},
       {"gated_rms_norm", rows},
       {"delta_decode", "heads of 128: one kernel; else the ops"},
       {"write_kv", rows},
