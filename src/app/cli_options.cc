@@ -55,6 +55,12 @@ void add_prefix_cache_options(CLI::App& command, EngineOptions& options) {
   command.add_flag("--fair-share", options.fair_share, "API keys take turns");
 }
 
+Result<DType> parse_compute_dtype(const std::string& name) {
+  if (name == "float32") return DType::kF32;
+  if (name == "auto" || name == "bfloat16") return DType::kBF16;
+  return invalid("--dtype must be auto, float32 or bfloat16, not " + name, "dtype");
+}
+
 }  // namespace
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
@@ -125,20 +131,15 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
 }
 
 Result<BackendOptions> backend_options(const ModelOptions& options) {
-  BackendOptions backend;
-  backend.name = options.backend;
-  backend.threads = options.threads;
-  backend.cpu_isa = options.cpu_isa;
-  backend.batch_invariant = options.batch_invariant;
-  backend.gdn_fp16 = options.gdn_precision == "fp16";
-  if (options.dtype == "float32") {
-    backend.compute_dtype = DType::kF32;
-  } else if (options.dtype == "auto" || options.dtype == "bfloat16") {
-    backend.compute_dtype = DType::kBF16;
-  } else {
-    return invalid("--dtype must be auto, float32 or bfloat16, not " + options.dtype, "dtype");
-  }
-  return backend;
+  const Result<DType> dtype = parse_compute_dtype(options.dtype);
+  if (!dtype) return std::unexpected(dtype.error());
+  // At once: g++ 12.2 loses members that are assigned before a branch.
+  return BackendOptions{.name = options.backend,
+                        .compute_dtype = *dtype,
+                        .threads = options.threads,
+                        .cpu_isa = options.cpu_isa,
+                        .batch_invariant = options.batch_invariant,
+                        .gdn_fp16 = options.gdn_precision == "fp16"};
 }
 
 // Not fmt::print, which throws where stderr is closed.
