@@ -188,9 +188,9 @@ TEST_P(CachedTraces, BurstsWithAbortsAndFailingSteps) {
 INSTANTIATE_TEST_SUITE_P(Seeds, CachedTraces, testing::Range<uint64_t>(1, 9));
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomTraces, testing::Range<uint64_t>(1, 18));
 INSTANTIATE_TEST_SUITE_P(AsyncSeeds, CachedTraces,
-                         testing::Range(kFirstAsyncSeed, kFirstAsyncSeed + 5));
+                         testing::Range(kFirstAsyncSeed, kFirstAsyncSeed + 3));
 INSTANTIATE_TEST_SUITE_P(AsyncSeeds, RandomTraces,
-                         testing::Range(kFirstAsyncSeed, kFirstAsyncSeed + 7));
+                         testing::Range(kFirstAsyncSeed, kFirstAsyncSeed + 4));
 
 }  // namespace
 }  // namespace deltaserve
