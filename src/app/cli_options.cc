@@ -133,7 +133,6 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
 Result<BackendOptions> backend_options(const ModelOptions& options) {
   const Result<DType> dtype = parse_compute_dtype(options.dtype);
   if (!dtype) return std::unexpected(dtype.error());
-  // At once: g++ 12.2 loses members that are assigned before a branch.
   return BackendOptions{.name = options.backend,
                         .compute_dtype = *dtype,
                         .threads = options.threads,
