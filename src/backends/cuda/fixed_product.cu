@@ -154,18 +154,17 @@ template <typename Form, FixedResult kResult>
 void launch_form(const CudaContext& context, const Product& product) {
   const int64_t token_tiles = ceil_div<int64_t>(product.M, Form::kTokens);
   const int64_t tiles = token_tiles * ceil_div<int64_t>(product.weight_rows, Form::kRows);
-  const FixedParams params{
-      .out = product.out,
-      .out_stride = product.out_stride,
-      .bias = product.bias,
-      .activation = product.activation,
-      .M = static_cast<int32_t>(product.M),
-      .columns = static_cast<int32_t>(product.columns),
-      .steps = static_cast<int32_t>(ceil_div<int64_t>(product.K, Form::kBoxes * kFixedK)),
-      .token_tiles = static_cast<int32_t>(token_tiles),
-      .tiles = static_cast<int32_t>(tiles),
-      .pairs = product.columns % 2 == 0 && product.out_stride % 2 == 0 &&
-               reinterpret_cast<uintptr_t>(product.out) % 4 == 0};
+  const FixedParams params{.out = product.out,
+                           .out_stride = product.out_stride,
+                           .bias = product.bias,
+                           .activation = product.activation,
+                           .M = static_cast<int32_t>(product.M),
+                           .columns = static_cast<int32_t>(product.columns),
+                           .steps = static_cast<int32_t>(ceil_div<int64_t>(product.K, kFixedK)),
+                           .token_tiles = static_cast<int32_t>(token_tiles),
+                           .tiles = static_cast<int32_t>(tiles),
+                           .pairs = product.columns % 2 == 0 && product.out_stride % 2 == 0 &&
+                                    reinterpret_cast<uintptr_t>(product.out) % 4 == 0};
   const CUtensorMap weight = make_tensor_map(product.weight, product.weight_rows, product.K,
                                              product.K, static_cast<uint32_t>(Form::kRows));
   const CUtensorMap x = make_tensor_map(product.x, product.M, product.K, product.x_stride,
@@ -182,14 +181,11 @@ void launch_form(const CudaContext& context, const Product& product) {
                weight, x, params);
 }
 
-// The narrow ones: three blocks a multiprocessor, so that the last round of tiles (a tile takes 15
-// to 20 us however idle the device is) is a smaller part; two boxes a stage, since a wait for a
-// barrier costs as much as the products of a box.
-using Tokens16 = FixedForm<16, 1, 3, 2, 3>;
-using Tokens32 = FixedForm<32, 1, 3, 2, 3>;
-using Tokens64 = FixedForm<64, 1, 2, 2, 3>;
-using Tokens128 = FixedForm<128, 2, 1, 1, 6>;
-using Tokens256 = FixedForm<256, 2, 1, 1, 4>;
+using Tokens16 = FixedForm<16, 1, 2, 11>;
+using Tokens32 = FixedForm<32, 1, 2, 9>;
+using Tokens64 = FixedForm<64, 1, 2, 6>;
+using Tokens128 = FixedForm<128, 2, 1, 6>;
+using Tokens256 = FixedForm<256, 2, 1, 4>;
 
 // Cycles of a multiprocessor that all tiles of a form take, for 64 of K: its products (two results
 // of 64 rows a cycle), or its bytes at what the second level cache delivers.

@@ -14,16 +14,15 @@
 
 namespace deltaserve::cuda {
 
-inline constexpr int kFixedK = 64;  // of a box: 128 bytes, a swizzled row
+inline constexpr int kFixedK = 64;  // of a stage: 128 bytes, a swizzled row
 
-// A thread block multiplies 64 Groups rows of W with Tokens rows of x, Boxes boxes of K a stage.
-// Blocks of them share a multiprocessor, whose memory their rings fill.
-template <int Tokens, int Groups, int Blocks, int Boxes, int Stages>
+// A thread block multiplies 64 Groups rows of W with Tokens rows of x. Blocks of them share a
+// multiprocessor, whose memory their rings fill.
+template <int Tokens, int Groups, int Blocks, int Stages>
 struct FixedForm {
   static constexpr int kTokens = Tokens;
   static constexpr int kRows = Groups * 64;
   static constexpr int kBlocks = Blocks;
-  static constexpr int kBoxes = Boxes;
   static constexpr int kStages = Stages;
   static constexpr int kConsumers = Groups * 128;
   static constexpr int kThreads = kConsumers + kWarp;
@@ -32,8 +31,8 @@ struct FixedForm {
 
 template <typename Form>
 struct FixedShared {
-  std::byte weight[Form::kStages][Form::kBoxes][Form::kRows * kFixedK * 2];
-  std::byte x[Form::kStages][Form::kBoxes][Form::kTokens * kFixedK * 2];
+  std::byte weight[Form::kStages][Form::kRows * kFixedK * 2];
+  std::byte x[Form::kStages][Form::kTokens * kFixedK * 2];
   uint64_t full[Form::kStages];
   uint64_t empty[Form::kStages];
 };
@@ -72,19 +71,12 @@ __device__ __forceinline__ void load_fixed_tiles(FixedShared<Form>& shared,
   const auto load_weight = [&](int index, int step, int stage) {
     const uint32_t full = shared_address(&shared.full[stage]);
     mbarrier_arrive_expect(full, kStageBytes);
-#pragma unroll
-    for (int box = 0; box < Form::kBoxes; ++box) {
-      tensor_load(shared_address(shared.weight[stage][box]), weight,
-                  (step * Form::kBoxes + box) * kFixedK, index / params.token_tiles * Form::kRows,
-                  full);
-    }
+    tensor_load(shared_address(shared.weight[stage]), weight, step * kFixedK,
+                index / params.token_tiles * Form::kRows, full);
   };
   const auto load_x = [&](int index, int step, int stage) {
-#pragma unroll
-    for (int box = 0; box < Form::kBoxes; ++box) {
-      tensor_load(shared_address(shared.x[stage][box]), x, (step * Form::kBoxes + box) * kFixedK,
-                  index % params.token_tiles * Form::kTokens, shared_address(&shared.full[stage]));
-    }
+    tensor_load(shared_address(shared.x[stage]), x, step * kFixedK,
+                index % params.token_tiles * Form::kTokens, shared_address(&shared.full[stage]));
   };
   const auto first_tile = static_cast<int>(blockIdx.x);
   const int ahead = min(Form::kStages, params.steps);
@@ -131,15 +123,12 @@ __device__ __forceinline__ void multiply_fixed_tile(FixedShared<Form>& shared, i
   for (int step = 0; step < steps; ++step) {
     mbarrier_wait(shared_address(&shared.full[ring.stage]), ring.parity);
     const uint64_t a =
-        wgmma_operand(shared_address(shared.weight[ring.stage][0]) + group * 64 * 128, 16, 1024);
-    const uint64_t b = wgmma_operand(shared_address(shared.x[ring.stage][0]), 16, 1024);
+        wgmma_operand(shared_address(shared.weight[ring.stage]) + group * 64 * 128, 16, 1024);
+    const uint64_t b = wgmma_operand(shared_address(shared.x[ring.stage]), 16, 1024);
     wgmma_fence();
 #pragma unroll
-    for (int k = 0; k < Form::kBoxes * kFixedK / 16; ++k) {
-      const int box = k / (kFixedK / 16);  // an operand's address counts 16 bytes
-      const int piece = 2 * (k % (kFixedK / 16));
-      fixed_wgmma(sums, a + box * (sizeof(shared.weight[0][0]) / 16) + piece,
-                  b + box * (sizeof(shared.x[0][0]) / 16) + piece, step != 0 || k != 0);
+    for (int k = 0; k < kFixedK / 16; ++k) {
+      fixed_wgmma(sums, a + 2 * k, b + 2 * k, step != 0 || k != 0);
     }
     wgmma_commit();
     wgmma_wait_for<1>();
