@@ -1,6 +1,6 @@
 // A decode step of a delta layer between its projections: convolution, rule and gated norm as three
-// kernels and as delta_decode, in both of its forms; alone, and between the products that a layer
-// has around them. States come from memory: there are more of them than the cache holds.
+// kernels and as delta_decode; alone, and between the products that a layer has around them. States
+// come from memory: there are more of them than the cache holds.
 #include <algorithm>
 #include <cstdint>
 #include <functional>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "few_rows.h"
 #include "graph_timer.h"
 
@@ -155,16 +156,11 @@ struct DecodeForm {
   std::function<void(CudaContext&, const DeltaDecodeArgs&)> run;
 };
 
-template <DeltaDecodeForm kForm>
 void run_fused(CudaContext& context, const DeltaDecodeArgs& args) {
-  launch_delta_decode(context, args, kForm);
+  DS_CHECK(launch_delta_decode(context, args));
 }
 
-const DecodeForm kDecodeForms[] = {{"three kernels", run_ops},
-                                   {"fused, plain", run_fused<DeltaDecodeForm::kPlain>},
-                                   {"fused, early", run_fused<DeltaDecodeForm::kEarly>},
-                                   {"fused, early, next soon", run_fused<DeltaDecodeForm::kSoon>},
-                                   {"fused, early, ahead", run_fused<DeltaDecodeForm::kAhead>}};
+const DecodeForm kDecodeForms[] = {{"three kernels", run_ops}, {"fused", run_fused}};
 
 // Enough layers that their states do not stay in the cache.
 int layers_for(const DeltaShape& shape, int64_t B) {

@@ -148,7 +148,8 @@ struct GatedRmsNormArgs {  // out = w * rms(x) * silu(z) per head; weight is pla
 };
 
 // Of a batch that is_decode(): causal_conv1d, gated_delta_rule of its output and gated_rms_norm of
-// that, with the same bits. conv.out and rule.out are scratch.
+// that, with the same bits. conv.out and rule.out are scratch. States are read before the ops in
+// front have ended: none of the step may write them.
 struct DeltaDecodeArgs {
   CausalConv1dArgs conv;
   GatedDeltaRuleArgs rule;

@@ -26,11 +26,6 @@ void launch_moe_topk(CudaContext& context, const MoeTopkArgs& args);
 void launch_moe(CudaContext& context, const MoeArgs& args);
 bool launch_moe_block(CudaContext& context, const MoeBlockArgs& args);
 
-// delta_decode in a given form, for what delta_decode.cu says that it serves.
-enum class DeltaDecodeForm { kPlain, kEarly, kSoon, kAhead };
-bool serves_delta_decode(const DeltaDecodeArgs& args);
-void launch_delta_decode(CudaContext& context, const DeltaDecodeArgs& args, DeltaDecodeForm form);
-
 // add_rms_norm whose next kernel may start beside it at once, or only when it ends.
 void launch_add_rms_norm(CudaContext& context, const AddRmsNormArgs& args, bool beside);
 

@@ -22,9 +22,22 @@ namespace deltaserve {
 namespace cuda {
 namespace {
 
-template <typename X, bool kEarly, bool kSoon>
-__device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
-                                            DeltaDecodeShared<X>& shared) {
+// The inputs before the next token of a key head's q and k; `key` is the lane's place in those of
+// k, `key_width` channels behind q's.
+template <typename X>
+__device__ __forceinline__ void replace_history(const DeltaDecodeShared<X>& shared, float* key,
+                                                int64_t key_width, int64_t C, int lane) {
+#pragma unroll
+  for (int i = 0; i < kConvHistory; ++i) {
+    store_four(key - key_width + i * C, shared.history[kQueryWarp][i] + lane * 4);
+    store_four(key + i * C, shared.history[kKeyWarp][i] + lane * 4);
+  }
+}
+
+// grid (B * Hv)
+template <typename X>
+__global__ void __launch_bounds__(kDecodeThreads, 2) delta_decode(const DeltaDecode<X> decode) {
+  __shared__ DeltaDecodeShared<X> shared;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const int head = static_cast<int>(blockIdx.x) % decode.num_v_heads;
@@ -34,7 +47,7 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
   const int key_head = head / heads_per_key;
   const int64_t C = int64_t{2 * decode.num_k_heads + decode.num_v_heads} * kDecodeDim;
 
-  // What no kernel of this step writes, and what the cache may fetch already.
+  // What no kernel of this step writes before this one.
   const int64_t slot = decode.state_slots[s];
   const bool fresh = decode.context_lens[s] == 0;
   float* const state =
@@ -44,17 +57,6 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
                                            : 2 * decode.num_k_heads + head;
   const int64_t channel = int64_t{conv_head} * kDecodeDim + lane * 4;
   float* const history = decode.conv_state + slot * kConvHistory * C + channel;
-  if (!fresh) {
-    if (lane == 0) {
-      prefetch_to_l2(state, kDecodeRows * kDecodeDim * static_cast<int>(sizeof(float)));
-      if (warp < kConvWarps) {
-#pragma unroll
-        for (int i = 0; i < kConvHistory; ++i) {
-          prefetch_to_l2(history + i * C, kDecodeDim * static_cast<int>(sizeof(float)));
-        }
-      }
-    }
-  }
   ConvLane<X> conv;
   if (warp < kConvWarps) {
     conv.load_weight(decode, channel);
@@ -68,16 +70,13 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
   const float rate = -expf(decode.A_log[head]);
   const float bias = decode.dt_bias[head];
   float S[kDecodeRows][4];
-  const auto load_state = [&] {
-    if (warp < kConvWarps) {
-      conv.load_history(history, C, fresh);
-    }
+  if (warp < kConvWarps) {
+    conv.load_history(history, C, fresh);
+  }
 #pragma unroll
-    for (int r = 0; r < kDecodeRows; ++r) {
-      load_columns<4>(S[r], state + r * kDecodeDim, lane, fresh ? 0 : kDecodeDim);
-    }
-  };
-  if (kEarly) load_state();
+  for (int r = 0; r < kDecodeRows; ++r) {
+    load_columns<4>(S[r], state + r * kDecodeDim, lane, fresh ? 0 : kDecodeDim);
+  }
   wait_for_previous();
 
   if (warp < kConvWarps) {
@@ -88,16 +87,6 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
   }
   const float gate_a = to_float(decode.a[s * decode.ba_stride + head]);
   const float gate_b = to_float(decode.b[s * decode.ba_stride + head]);
-  if (!kEarly) load_state();
-  const int next = static_cast<int>(blockIdx.x) + decode.ahead;
-  if (decode.ahead > 0 && next < static_cast<int>(gridDim.x) && lane == 0) {
-    const int next_s = next / decode.num_v_heads;
-    prefetch_to_l2(
-        decode.state + delta_state_row(decode.state_slots[next_s], next % decode.num_v_heads, first,
-                                       decode.num_v_heads, kDecodeDim, kDecodeDim),
-        kDecodeRows * kDecodeDim * static_cast<int>(sizeof(float)));
-  }
-  if (kSoon) let_next_start();
   if (warp < kConvWarps) {
     conv.store_output(shared.conv[warp] + lane * 4);
     if (warp != kValueWarp) {
@@ -124,7 +113,7 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
   if (!norms) {
     named_barrier_arrive<kDecodeThreads>(1);
   }
-  if (!kSoon) let_next_start();
+  let_next_start();
 #pragma unroll
   for (int r = 0; r < kDecodeRows; ++r) {
     store_columns<4>(state + r * kDecodeDim, S[r], lane, kDecodeDim);
@@ -137,31 +126,14 @@ __device__ __forceinline__ void decode_head(const DeltaDecode<X>& decode,
     store<4>(decode.out + s * decode.out_stride + head * kDecodeDim + lane * 4, y);
   }
   if (warp == kKeyWarp && __shfl_sync(kAllLanes, replaces ? 1 : 0, 0) != 0) {
-    const int64_t query = int64_t{decode.num_k_heads} * kDecodeDim;
-#pragma unroll
-    for (int i = 0; i < kConvHistory; ++i) {
-      store_four(history - query + i * C, shared.history[kQueryWarp][i] + lane * 4);
-      store_four(history + i * C, shared.history[kKeyWarp][i] + lane * 4);
-    }
+    replace_history(shared, history, int64_t{decode.num_k_heads} * kDecodeDim, C, lane);
   }
-}
-
-// grid (B * Hv)
-template <typename X, bool kEarly, bool kSoon>
-__global__ void __launch_bounds__(kDecodeThreads, 2) delta_decode(const DeltaDecode<X> decode) {
-  __shared__ DeltaDecodeShared<X> shared;
-  decode_head<X, kEarly, kSoon>(decode, shared);
-}
-
-template <typename X, bool kEarly, bool kSoon>
-void launch_for(const CudaContext& context, const DeltaDecode<X>& decode, int32_t num_seqs) {
-  const LaunchShape shape = {.grid = static_cast<unsigned>(num_seqs * decode.num_v_heads),
-                             .block = kDecodeThreads};
-  launch_early(context, delta_decode<X, kEarly, kSoon>, shape, decode);
 }
 
 }  // namespace
 }  // namespace cuda
+
+namespace {
 
 bool serves_delta_decode(const DeltaDecodeArgs& args) {
   const GatedDeltaRuleArgs& rule = args.rule;
@@ -170,53 +142,44 @@ bool serves_delta_decode(const DeltaDecodeArgs& args) {
          args.norm.out_stride % 4 == 0;
 }
 
-void launch_delta_decode(CudaContext& context, const DeltaDecodeArgs& args, DeltaDecodeForm form) {
+}  // namespace
+
+bool launch_delta_decode(CudaContext& context, const DeltaDecodeArgs& args) {
+  if (!serves_delta_decode(args)) {
+    return false;
+  }
   const GatedDeltaRuleArgs& rule = args.rule;
   const BatchView& batch = *rule.batch;
   const int64_t most_seqs = std::max<int64_t>(batch.num_seqs, context.limits.max_seqs);
   int32_t* readers = context.zeros(static_cast<size_t>(most_seqs * rule.num_k_heads));
   cuda::with_x(context.compute_dtype, [&](auto* type) {
     using X = std::remove_pointer_t<decltype(type)>;
-    const cuda::DeltaDecode<X> decode = {
-        .context_lens = batch.context_lens,
-        .state_slots = batch.state_slots,
-        .num_k_heads = rule.num_k_heads,
-        .num_v_heads = rule.num_v_heads,
-        .x = static_cast<const X*>(args.conv.x),
-        .x_stride = args.conv.x_stride,
-        .conv_weight = args.conv.weight,
-        .conv_state = args.conv.conv_state,
-        .b = static_cast<const X*>(rule.b),
-        .a = static_cast<const X*>(rule.a),
-        .ba_stride = rule.ba_stride,
-        .A_log = rule.A_log,
-        .dt_bias = rule.dt_bias,
-        .state = rule.state,
-        .z = static_cast<const X*>(args.norm.z),
-        .z_stride = args.norm.z_stride,
-        .norm_weight = args.norm.weight,
-        .eps = args.norm.eps,
-        .out = static_cast<X*>(args.norm.out),
-        .out_stride = args.norm.out_stride,
-        .readers = readers,
-        .ahead = form == DeltaDecodeForm::kAhead ? 2 * context.device.num_sms : 0};
-    switch (form) {
-      case DeltaDecodeForm::kPlain:
-        return cuda::launch_for<X, false, false>(context, decode, batch.num_seqs);
-      case DeltaDecodeForm::kEarly:
-      case DeltaDecodeForm::kAhead:
-        return cuda::launch_for<X, true, false>(context, decode, batch.num_seqs);
-      case DeltaDecodeForm::kSoon:
-        return cuda::launch_for<X, true, true>(context, decode, batch.num_seqs);
-    }
+    const cuda::DeltaDecode<X> decode = {.context_lens = batch.context_lens,
+                                         .state_slots = batch.state_slots,
+                                         .num_k_heads = rule.num_k_heads,
+                                         .num_v_heads = rule.num_v_heads,
+                                         .x = static_cast<const X*>(args.conv.x),
+                                         .x_stride = args.conv.x_stride,
+                                         .conv_weight = args.conv.weight,
+                                         .conv_state = args.conv.conv_state,
+                                         .b = static_cast<const X*>(rule.b),
+                                         .a = static_cast<const X*>(rule.a),
+                                         .ba_stride = rule.ba_stride,
+                                         .A_log = rule.A_log,
+                                         .dt_bias = rule.dt_bias,
+                                         .state = rule.state,
+                                         .z = static_cast<const X*>(args.norm.z),
+                                         .z_stride = args.norm.z_stride,
+                                         .norm_weight = args.norm.weight,
+                                         .eps = args.norm.eps,
+                                         .out = static_cast<X*>(args.norm.out),
+                                         .out_stride = args.norm.out_stride,
+                                         .readers = readers};
+    cuda::launch_early(context, cuda::delta_decode<X>,
+                       {.grid = static_cast<unsigned>(batch.num_seqs * rule.num_v_heads),
+                        .block = cuda::kDecodeThreads},
+                       decode);
   });
-}
-
-bool launch_delta_decode(CudaContext& context, const DeltaDecodeArgs& args) {
-  if (!serves_delta_decode(args)) {
-    return false;
-  }
-  launch_delta_decode(context, args, DeltaDecodeForm::kEarly);
   return true;
 }
 

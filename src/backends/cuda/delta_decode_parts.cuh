@@ -41,7 +41,6 @@ struct DeltaDecode {
   X* out;  // [B, Hv * dv]
   int64_t out_stride;
   int32_t* readers;  // [B, Hk] blocks that have read a key head's history; 0 before and after
-  int32_t ahead;     // how many blocks on to fetch the state of into the cache; 0: none
 };
 
 template <typename X>
