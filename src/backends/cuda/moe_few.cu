@@ -146,7 +146,7 @@ __device__ __forceinline__ void multiply_unit(const bf16* tile, const bf16* x, i
   const bf16* at = tile + lane / 4 * K + offset;
   UnitPieces now;
   now.load(at, K, pieces, first_chain);
-  wait_for_previous();
+  wait_for_previous_behind_loads(K < 0);
   float sums[kUnitChains][4] = {};
   for (int first = first_chain; first < pieces; first += kChains) {
     if (first > first_chain) {
@@ -175,10 +175,18 @@ __global__ void __launch_bounds__(kMostDownWarps* kWarp, 2) moe_few_down_kernel(
   const int64_t first_row = int64_t{blockIdx.x} * kSkinnyRows;
   const auto thread = static_cast<int>(threadIdx.x);
   const int num_warps = static_cast<int>(blockDim.x) / kWarp;
-  // `route` has ended: gate_up waited for it before it let this kernel start.
+  // `route` has ended, and all before it: gate_up waited for it before it let this kernel start.
   const float* logits = params.logits + t * params.logits_stride;
   if (thread < kWarp) {
     choose_experts<kSlots>(logits, params.E, params.K, params.renormalize, ids, weights);
+  }
+  const int64_t at = t * params.H + first_row + thread;
+  float before = 0.0F;
+  float gate = 0.0F;
+  if (thread < kSkinnyRows) {
+    before =
+        __ldcg(params.residual + at) + (params.delta == nullptr ? 0.0F : __ldcg(params.delta + at));
+    gate = sigmoid(__ldcg(logits + params.E));
   }
   __syncthreads();
   for (int unit = thread / kWarp; unit < (params.K + 1) * kUnits; unit += num_warps) {
@@ -212,10 +220,7 @@ __global__ void __launch_bounds__(kMostDownWarps* kWarp, 2) moe_few_down_kernel(
     for (int k = 0; k < params.K; ++k) {
       sum = __fmaf_rn(weights[k], dots[k][thread], sum);
     }
-    sum = __fmaf_rn(sigmoid(logits[params.E]), dots[params.K][thread], sum);
-    const int64_t at = t * params.H + first_row + thread;
-    const float before = params.residual[at] + (params.delta == nullptr ? 0.0F : params.delta[at]);
-    params.residual[at] = before + sum;
+    params.residual[at] = before + __fmaf_rn(gate, dots[params.K][thread], sum);
   }
 }
 
