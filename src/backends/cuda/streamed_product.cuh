@@ -164,51 +164,31 @@ __device__ void give_partial(const StreamParams& params, const float (&sums)[kTo
 }
 
 // Adds what the blocks after this one left of the tile that ends at unit `tile_end`, in order.
-// Memory is busy with W, so that a round trip is long: all flags are waited for at once, and the
-// sums of some blocks asked for before the first are added.
 template <int kTokens>
 __device__ void take_partials(const StreamParams& params, int tile_end,
                               float (&sums)[kTokens / 2]) {
-  constexpr int kAtOnce = kTokens == 32 ? 2 : 4;  // registers
-  const int first = static_cast<int>(blockIdx.x) + 1;
-  int last = first;
-  while (units_of(params, last).end < tile_end) {
-    ++last;
-  }
-  const auto gives = [&](int block) {
+  for (int block = static_cast<int>(blockIdx.x) + 1;; ++block) {
     const UnitRange range = units_of(params, block);
-    return block <= last && range.begin < range.end;
-  };
-  for (int block = first + static_cast<int>(threadIdx.x); block <= last;
-       block += kStreamConsumers) {
-    if (gives(block)) {
-      while (load_flag(params.flags + block) == 0) {
+    if (range.begin < range.end) {
+      if (threadIdx.x == 0) {
+        while (load_flag(params.flags + block) == 0) {
+        }
+        params.flags[block] = 0;
       }
-      params.flags[block] = 0;
-    }
-  }
-  named_barrier<kStreamConsumers>(1);
-  for (int begin = first; begin <= last; begin += kAtOnce) {
-    float4 parts[kAtOnce][kTokens / 8];
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      const float* from = partial_of<kTokens>(params, min(begin + i, last));
+      named_barrier<kStreamConsumers>(1);
+      const float* from = partial_of<kTokens>(params, block);
 #pragma unroll
       for (int p = 0; p < kTokens / 8; ++p) {
-        parts[i][p] = __ldcg(reinterpret_cast<const float4*>(from + p * kStreamConsumers * 4));
+        const float4 part =
+            __ldcg(reinterpret_cast<const float4*>(from + p * kStreamConsumers * 4));
+        sums[4 * p] += part.x;
+        sums[4 * p + 1] += part.y;
+        sums[4 * p + 2] += part.z;
+        sums[4 * p + 3] += part.w;
       }
     }
-#pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      if (gives(begin + i)) {
-#pragma unroll
-        for (int p = 0; p < kTokens / 8; ++p) {
-          sums[4 * p] += parts[i][p].x;
-          sums[4 * p + 1] += parts[i][p].y;
-          sums[4 * p + 2] += parts[i][p].z;
-          sums[4 * p + 3] += parts[i][p].w;
-        }
-      }
+    if (range.end >= tile_end) {
+      return;
     }
   }
 }
