@@ -87,6 +87,7 @@ __global__ void __launch_bounds__(kDecodeThreads, 2) delta_decode(const DeltaDec
   }
   const float gate_a = to_float(decode.a[s * decode.ba_stride + head]);
   const float gate_b = to_float(decode.b[s * decode.ba_stride + head]);
+  let_next_start();
   if (warp < kConvWarps) {
     conv.store_output(shared.conv[warp] + lane * 4);
     if (warp != kValueWarp) {
@@ -113,7 +114,6 @@ __global__ void __launch_bounds__(kDecodeThreads, 2) delta_decode(const DeltaDec
   if (!norms) {
     named_barrier_arrive<kDecodeThreads>(1);
   }
-  let_next_start();
 #pragma unroll
   for (int r = 0; r < kDecodeRows; ++r) {
     store_columns<4>(state + r * kDecodeDim, S[r], lane, kDecodeDim);
