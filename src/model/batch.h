@@ -32,7 +32,7 @@ struct EmbeddingCopy {
 };
 
 struct Batch {
-  std::vector<int32_t> input_ids;     // [T]
+  std::vector<int32_t> input_ids;  // [T]
   // [T] rows of the draw begun last whose tokens are the input ids, which the host does not know
   // yet; -1: the id is in input_ids. Empty: all are.
   std::vector<int32_t> drawn_rows;
