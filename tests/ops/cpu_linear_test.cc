@@ -207,8 +207,10 @@ TEST(CpuLinearAcrossIsas, Bf16ProductsAreTheSameBits) {
 // Of these two a machine takes the faster one.
 TEST(CpuLinearAcrossIsas, BothBf16KernelsOfAvx512Bf16GiveTheSameBits) {
   const int64_t K = 720;
+  const int64_t panel_depth = 736;  // K in whole groups of 32
   const auto x = to_x(DType::kBF16, uniform_values(static_cast<size_t>(12 * K), 17, 0.71F));
-  const auto panel = to_x(DType::kBF16, uniform_values(static_cast<size_t>(32 * K), 18, 0.37F));
+  const auto panel =
+      to_x(DType::kBF16, uniform_values(static_cast<size_t>(32 * panel_depth), 18, 0.37F));
   for (const CpuIsa isa : machine_isas()) {
     for (int64_t rows = 1; rows <= 12 && isa == CpuIsa::kAvx512Bf16; ++rows) {
       std::vector<std::vector<float>> sums;
@@ -218,7 +220,7 @@ TEST(CpuLinearAcrossIsas, BothBf16KernelsOfAvx512Bf16GiveTheSameBits) {
         std::vector<float> c(static_cast<size_t>(rows * kPanelColumns));
         kernels.multiply({.a = packed.data(),
                           .panel = panel.data(),
-                          .panel_bytes = K * kPanelColumns * 2,
+                          .panel_bytes = panel_depth * kPanelColumns * 2,
                           .c = c.data(),
                           .k = K,
                           .rows = rows});
