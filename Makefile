@@ -58,7 +58,7 @@ sanitize:
 	ctest --test-dir build/asan --output-on-failure -j $(JOBS) -LE 'slow|e2e|oracle'
 	cmake --preset tsan
 	cmake --build --preset tsan -j $(JOBS) --target test_engine test_server
-	ctest --test-dir build/tsan --output-on-failure -R '^(engine|server)\.'
+	ctest --test-dir build/tsan --output-on-failure -R '^(ThreadedEngine|Server)'
 
 lint:
 	tools/lint

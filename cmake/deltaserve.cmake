@@ -33,10 +33,10 @@ function(ds_library name)
 endfunction()
 
 # ds_add_tests(NAME LABEL PREFIX FILTER): the cases of test_NAME that match FILTER as tests
-# PREFIXSuite.Case. Under a sanitizer a process takes longer to begin and end than most cases run:
-# there a quarter of the cases is one test, PREFIXNAME.0 to PREFIXNAME.3.
+# PREFIXSuite.Case. Under AddressSanitizer a process takes longer to begin and end than most cases
+# run: there a quarter of the cases is one test, PREFIXNAME.0 to PREFIXNAME.3.
 function(ds_add_tests name label prefix filter)
-  if(NOT DELTASERVE_SANITIZE)
+  if(NOT DELTASERVE_SANITIZE MATCHES "address")
     gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${prefix}"
       TEST_FILTER "${filter}" PROPERTIES LABELS ${label} TIMEOUT 900)
     return()
