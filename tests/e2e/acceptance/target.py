@@ -22,7 +22,7 @@ class Target:
         self.key = key
         self.model = model
         self.headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self.http = httpx.Client(base_url=self.url, timeout=300, headers=self.headers)
+        self.http = httpx.Client(base_url=self.url, timeout=900, headers=self.headers)
 
     def choose_model(self):
         """Without a name: the first model that the server lists."""
