@@ -82,8 +82,10 @@ int32_t num_top(const SamplingRow& row, int64_t V) {
   return static_cast<int32_t>(std::clamp<int64_t>(row.num_logprobs, 0, V));
 }
 
+// No padding behind them: what is copied to the host is what the kernel wrote.
 size_t result_bytes(int64_t B) {
-  return padded(static_cast<size_t>(B) * sizeof(CudaSampledRow));
+  static_assert(sizeof(CudaSampledRow) % alignof(TopLogprob) == 0);
+  return static_cast<size_t>(B) * sizeof(CudaSampledRow);
 }
 
 }  // namespace

@@ -207,6 +207,13 @@ __device__ void write_top(SelectShared& shared, const CudaSamplingRow& row, int 
   }
 }
 
+// The same places of a row that draws nothing: all of the results goes to the host.
+__device__ void write_no_top(const CudaSamplingRow& row) {
+  for (auto n = static_cast<int>(threadIdx.x); n < row.num_logprobs; n += kSampleThreads) {
+    row.top[n] = {.token = -1, .logprob = 0.0F};
+  }
+}
+
 // The most likely tokens and the logarithm of the sum, of the unmodified logits.
 template <typename Team>
 __device__ void add_logprobs(SelectShared& shared, const CudaSamplingRow& row, int begin, int end,
@@ -283,11 +290,12 @@ __global__ void __launch_bounds__(kSampleThreads, 1)
                 : draw<Team>(shared, row, values, begin, end, V, best.value, own);
   }
   if (Team::rank() == 0 && threadIdx.x == 0) {
-    result.token = token;
-    result.finite = broken ? 0 : 1;
+    result = {.token = token, .finite = broken ? 0 : 1, .logprob = 0.0F};
   }
-  if (!broken && row.num_logprobs >= 0 && token >= 0) {
+  if (token >= 0 && row.num_logprobs >= 0) {
     add_logprobs<Team>(shared, row, begin, end, token, result);
+  } else if (Team::rank() == 0) {
+    write_no_top(row);
   }
   Team::sync();  // nobody leaves while others may read its shared memory
 }
