@@ -1,0 +1,216 @@
+// Where the parts of a decoded row meet: its warps' results in shared memory, its splits' in
+// scratch, merged in their order, and what is made of the sum (division, gate). Two ways to merge
+// splits, in memory or in registers, give the same bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cuda/attention_block.cuh"
+#include "backends/cuda/attention_splits.cuh"
+#include "backends/cuda/device_math.cuh"
+#include "ops/args.h"
+
+namespace deltaserve::cuda {
+
+inline constexpr int kDecodeThreads = kDecodeWarps * kWarp;
+inline constexpr int kTileFloats = kHeadDim * kColumns;            // O^T of one tile of heads
+inline constexpr int kValues = kTileFloats / kDecodeThreads;       // of which a thread merges 16
+inline constexpr int kPartialFloats = kTileFloats + 2 * kColumns;  // O^T, maxima, sums
+
+// Tiles of 8 query heads; ring stages of a warp, as many as shared memory has room for.
+template <int kTiles>
+inline constexpr int kStages = kTiles == 1 ? 3 : 2;
+
+template <int kTiles>
+struct DecodeShared {
+  alignas(128) std::byte ring[kDecodeWarps][kStages<kTiles>][2 * kHalfBytes];
+  float sums[kDecodeWarps][kTiles][kTileFloats];  // [256][8 heads]
+  float largest[kDecodeWarps][kTiles][kColumns];
+  float totals[kDecodeWarps][kTiles][kColumns];
+  uint64_t landed[kDecodeWarps][kStages<kTiles>];
+  int arrived;
+};
+
+struct DecodeParams {
+  AttentionArgs args;
+  BatchView batch;
+  float scale_log2;
+  float* partials;    // [rows][kv heads][kMaxSplits][tiles][kPartialFloats]
+  int32_t* counters;  // [rows][kv heads], zero between launches
+};
+
+// The softmax state of one head in one thread: its 16 dimensions of O, in units of 2^largest.
+struct HeadSum {
+  float largest;
+  float total;
+  float values[kValues];
+
+  // Adds a later part of the keys.
+  __device__ void merge(const HeadSum& part) {
+    const float now = fmaxf(largest, part.largest);
+    const float keep = exp2_fast(largest - now);
+    const float take = exp2_fast(part.largest - now);
+    largest = now;
+    // Fused where it says so: two places that inline this must give the same bits.
+    total = __fmaf_rn(total, keep, __fmul_rn(part.total, take));
+#pragma unroll
+    for (int i = 0; i < kValues; ++i) {
+      values[i] = __fmaf_rn(values[i], keep, __fmul_rn(part.values[i], take));
+    }
+  }
+};
+
+// Sums the warps' results in warp order. Thread i gets head i % 8 of each tile, dimensions i / 8 +
+// 16 j.
+template <int kTiles>
+__device__ void merge_warps(DecodeShared<kTiles>& shared, WarpSum<kTiles>& sum,
+                            HeadSum (&merged)[kTiles]) {
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int column = lane % 4 * 2;
+#pragma unroll
+  for (int n = 0; n < kTiles; ++n) {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+#pragma unroll
+      for (int offset = 4; offset < kWarp; offset *= 2) {
+        sum.total[n][i] += __shfl_xor_sync(kAllLanes, sum.total[n][i], offset);
+      }
+      if (lane < 4) {
+        shared.largest[warp][n][column + i] = sum.largest[n][i];
+        shared.totals[warp][n][column + i] = sum.total[n][i];
+      }
+    }
+#pragma unroll
+    for (int m = 0; m < kHeadDim / 16; ++m) {
+      float* to = &shared.sums[warp][n][(m * 16 + lane / 4) * kColumns + column];
+      *reinterpret_cast<float2*>(to) = make_float2(sum.out[n][m][0], sum.out[n][m][1]);
+      *reinterpret_cast<float2*>(to + 8 * kColumns) =
+          make_float2(sum.out[n][m][2], sum.out[n][m][3]);
+    }
+  }
+  __syncthreads();
+  const int head = static_cast<int>(threadIdx.x) % kColumns;
+#pragma unroll
+  for (int n = 0; n < kTiles; ++n) {
+    float largest = shared.largest[0][n][head];
+#pragma unroll
+    for (int w = 1; w < kDecodeWarps; ++w) {
+      largest = fmaxf(largest, shared.largest[w][n][head]);
+    }
+    HeadSum& head_sum = merged[n];
+    head_sum.largest = largest;
+    head_sum.total = 0.0F;
+#pragma unroll
+    for (int i = 0; i < kValues; ++i) {
+      head_sum.values[i] = 0.0F;
+    }
+#pragma unroll
+    for (int w = 0; w < kDecodeWarps; ++w) {
+      const float take = exp2_fast(shared.largest[w][n][head] - largest);
+      head_sum.total += shared.totals[w][n][head] * take;
+#pragma unroll
+      for (int i = 0; i < kValues; ++i) {
+        head_sum.values[i] += shared.sums[w][n][threadIdx.x + i * kDecodeThreads] * take;
+      }
+    }
+  }
+  __syncthreads();
+}
+
+// A split's result in scratch.
+__device__ __forceinline__ void store_partial(float* to, const HeadSum& sum) {
+#pragma unroll
+  for (int i = 0; i < kValues; ++i) {
+    __stcg(to + threadIdx.x + i * kDecodeThreads, sum.values[i]);
+  }
+  if (threadIdx.x < kColumns) {
+    __stcg(to + kTileFloats + threadIdx.x, sum.largest);
+    __stcg(to + kTileFloats + kColumns + threadIdx.x, sum.total);
+  }
+}
+__device__ __forceinline__ HeadSum load_partial(const float* from) {
+  const int head = static_cast<int>(threadIdx.x) % kColumns;
+  HeadSum sum;
+  sum.largest = __ldcg(from + kTileFloats + head);
+  sum.total = __ldcg(from + kTileFloats + kColumns + head);
+#pragma unroll
+  for (int i = 0; i < kValues; ++i) {
+    sum.values[i] = __ldcg(from + threadIdx.x + i * kDecodeThreads);
+  }
+  return sum;
+}
+
+// Divides, applies the gate and stores a row's heads of one kv head.
+template <int kTiles>
+__device__ void finish(DecodeShared<kTiles>& shared, const AttentionArgs& args, int64_t t,
+                       int kv_head, const HeadSum (&sums)[kTiles]) {
+  const int group = args.num_heads / args.num_kv_heads;
+#pragma unroll
+  for (int n = 0; n < kTiles; ++n) {
+#pragma unroll
+    for (int i = 0; i < kValues; ++i) {
+      shared.sums[0][n][threadIdx.x + i * kDecodeThreads] = sums[n].values[i] / sums[n].total;
+    }
+  }
+  __syncthreads();
+  constexpr int kPieces = kHeadDim / 8;
+  for (int i = static_cast<int>(threadIdx.x); i < group * kPieces; i += kDecodeThreads) {
+    const int head = i / kPieces;
+    const int dim = i % kPieces * 8;
+    const int64_t query_head = int64_t{kv_head} * group + head;
+    float out[8];
+    load(static_cast<const bf16*>(args.gate) + t * args.q_stride + query_head * args.q_head_stride +
+             dim,
+         out);
+#pragma unroll
+    for (int d = 0; d < 8; ++d) {
+      const float mean = shared.sums[0][head / kColumns][(dim + d) * kColumns + head % kColumns];
+      out[d] = mean * sigmoid(out[d]);
+    }
+    store(static_cast<bf16*>(args.out) + t * args.out_stride + query_head * kHeadDim + dim, out);
+  }
+  __syncthreads();
+}
+
+// Adds a split to those of its row and head; true in the block that brought the last one, whose
+// `sums` are then the row's.
+template <int kTiles>
+__device__ bool merge_splits(DecodeShared<kTiles>& shared, const DecodeParams& params,
+                             const DecodeItem& item, HeadSum (&sums)[kTiles]) {
+  const int splits = item.row_splits();
+  if (splits == 1) {
+    return true;
+  }
+  const int64_t row_head = int64_t{item.rank} * params.args.num_kv_heads + item.head;
+  float* row_partials = params.partials + row_head * kMaxSplits * kTiles * kPartialFloats;
+#pragma unroll
+  for (int n = 0; n < kTiles; ++n) {
+    store_partial(row_partials + (item.split * kTiles + n) * kPartialFloats, sums[n]);
+  }
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    shared.arrived = atomicAdd(params.counters + row_head, 1);
+  }
+  __syncthreads();
+  if (shared.arrived != splits - 1) {
+    return false;
+  }
+  __threadfence();
+#pragma unroll
+  for (int n = 0; n < kTiles; ++n) {
+    sums[n] = load_partial(row_partials + n * kPartialFloats);
+#pragma unroll 4
+    for (int split = 1; split < splits; ++split) {
+      sums[n].merge(load_partial(row_partials + (split * kTiles + n) * kPartialFloats));
+    }
+  }
+  if (threadIdx.x == 0) {
+    params.counters[row_head] = 0;
+  }
+  return true;
+}
+
+}  // namespace deltaserve::cuda
