@@ -227,6 +227,33 @@ def target(request, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def steady(request, target, tmp_path_factory):
+    """A server that promises an answer the same bits whatever runs beside it: one with the flag for
+    that, which the CPU keeps without it; with --base-url the target."""
+    if request.config.getoption("--base-url"):
+        yield target
+        return
+    started = Server(tmp_path_factory.mktemp("steady"), "--batch-invariant",
+                     "--kv-cache-memory-bytes", "64MiB", name="llm")
+    yield Target(started.url)
+    started.stop()
+
+
+@pytest.fixture(scope="session")
+def unhurried(request, target, tmp_path_factory):
+    """A server that reads no more than a chunk of 64 tokens of a prompt in one step, so that even a
+    fast device needs many steps for a long one; with --base-url the target."""
+    if request.config.getoption("--base-url"):
+        yield target
+        return
+    started = Server(tmp_path_factory.mktemp("unhurried"), "--max-num-seqs", "1",
+                     "--max-num-batched-tokens", "65", "--kv-cache-memory-bytes", "1GiB",
+                     name="llm", max_model_len=TARGET_MODEL_LEN)
+    yield Target(started.url)
+    started.stop()
+
+
+@pytest.fixture(scope="session")
 def keyed(tmp_path_factory):
     """A small server with keys and comment lines in quiet streams."""
     started = Server(tmp_path_factory.mktemp("keyed"), "--api-key", "first", "--api-key", "second",

@@ -2,6 +2,7 @@
 suite finds it; a socket that counts who connects; raw connections; and the check for life after a
 test."""
 
+import contextlib
 import http.server
 import threading
 import time
@@ -74,9 +75,9 @@ def listener():
     listening.close()
 
 
-@pytest.fixture
-def connect(target):
-    """Opens raw connections to the target that are closed after the test."""
+@contextlib.contextmanager
+def raw_connections(target):
+    """A function that opens raw connections to a server, which are closed at the end."""
     from conftest import RawConnection
     address = urllib.parse.urlsplit(target.url)
     headers = "".join(f"{name}: {value}\r\n" for name, value in target.headers.items())
@@ -88,6 +89,12 @@ def connect(target):
     yield make
     for connection in opened:
         connection.close()
+
+
+@pytest.fixture
+def connect(target):
+    with raw_connections(target) as make:
+        yield make
 
 
 @pytest.fixture

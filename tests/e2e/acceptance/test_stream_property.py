@@ -1,5 +1,6 @@
 """Random requests: the stream adds up to the whole answer, with its finish reasons, usage and log
-probabilities. Seeded, so that a failure repeats."""
+probabilities, to the last bit, which a server with --batch-invariant promises. Seeded, so that a
+failure repeats."""
 
 import random
 
@@ -38,10 +39,10 @@ def random_request(seed):
 
 
 @pytest.mark.parametrize("seed", range(80))
-def test_the_stream_is_the_answer(target, seed):
+def test_the_stream_is_the_answer(steady, seed):
     question, fields = random_request(seed)
-    whole = target.chat(question, **fields)
-    stream = target.stream(question, **fields, stream_options={"include_usage": True})
+    whole = steady.chat(question, **fields)
+    stream = steady.stream(question, **fields, stream_options={"include_usage": True})
     streamed = stream.check(usage=True).fold()
     # A call that is cut is in the stream as far as it came, and not in the whole answer.
     for index in range(fields["n"]):
