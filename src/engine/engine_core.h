@@ -84,6 +84,7 @@ class EngineCore {
   std::optional<std::string> launch_next(const EngineStep& step);
   void encode_pictures(EngineStep& step);
   void fail_pictures(const std::string& reason);
+  void record_time(const EngineStep& step);
   void note_scheduled(const StepPlan& plan);
   static StepWork planned_work(const EngineStep& step);
   RequestTimes::Clock::time_point now() const;
@@ -128,8 +129,9 @@ class EngineCore {
   std::vector<Ended> ended_;  // forgotten when that step has been committed
 
   bool async_scheduling_;
-  bool ahead_ = false;  // steps_[current_] was launched ahead and runs
-  size_t current_ = 0;  // of steps_: the one to be committed next
+  bool ahead_ = false;             // steps_[current_] was launched ahead and runs
+  bool device_is_behind_ = false;  // the last step was not waited for
+  size_t current_ = 0;             // of steps_: the one to be committed next
   std::array<EngineStep, 2> steps_;
   int64_t num_planned_ = 0;    // steps so far
   int64_t num_committed_ = 0;  // of them

@@ -32,7 +32,10 @@ void EngineCore::run_step(EngineStep& step) {
     failure = launch_next(step);
     runner_->finish(step.sampled);
   } else {
-    if (!plan_step(step)) return;  // pictures are all there is to do
+    if (!plan_step(step)) {  // pictures are all there is to do
+      device_is_behind_ = runner_->runs_ahead();
+      return;
+    }
     build_input(step);
     if (async_scheduling_ && !step.input.rows.empty()) {
       with_masks(step, [&] { runner_->launch(step.input.batch, step.input.rows); });
@@ -45,7 +48,7 @@ void EngineCore::run_step(EngineStep& step) {
   }
   other(step).begin = now();
   commit_step(step);
-  pace_.record(planned_work(step), std::chrono::duration<double>(now() - step.begin).count());
+  record_time(step);
   if (failure) fail_step(other(step), *failure);
 }
 
@@ -141,6 +144,17 @@ StepWork EngineCore::planned_work(const EngineStep& step) {
   }
   work.add_prompt(0, step.num_encoding);
   return work;
+}
+
+// A device that runs ahead is waited for only where there are rows of logits: a step without them
+// comes back before it is done and the next one waits for both, so that neither time tells
+// anything.
+void EngineCore::record_time(const EngineStep& step) {
+  const bool is_behind = step.input.rows.empty() && runner_->runs_ahead();
+  if (!is_behind && !device_is_behind_) {
+    pace_.record(planned_work(step), std::chrono::duration<double>(now() - step.begin).count());
+  }
+  device_is_behind_ = is_behind;
 }
 
 void EngineCore::note_scheduled(const StepPlan& plan) {
