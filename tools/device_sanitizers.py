@@ -21,9 +21,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-# Large grids, or thousands of blocks of a vocabulary's size: they begin first, so that none is left
-# alone at the end.
-LONG = re.compile(r"BatchesThatFill|BatchInvariant|Invariant(Block|Experts)|Sample|MoeBlock|Recorded|"
+# Cases of large grids begin first, so that none is left alone at the end.
+LONG = re.compile(r"BatchesThatFill|BatchInvariant|Invariant(Block|Experts)|Sample|Drawn|MoeBlock|Recorded|"
                   r"GateUpSiluOfManyRows|AttentionOp|MatrixOps|VisionWgmma|MixedBatches")
 OPTIONS = ["--error-exitcode", "9", "--target-processes", "application-only", "--launch-timeout", "60", "--kill",
            "--require-cuda-init", "no", "--show-backtrace", "device", "--demangle", "simple"]
@@ -37,7 +36,7 @@ SHOWN_LINES = 14
 class Outcome(NamedTuple):
     tool: str
     case: str
-    state: str  # clean, reports, failed, cut
+    state: str  # clean, reports, failed, cut, not begun
     seconds: float
     output: str
 
@@ -96,7 +95,7 @@ def check_all(program: str, tools: list[str]) -> list[Outcome]:
     def run(tool: str, case: str) -> Outcome:
         left = min(case_limit, end - time.monotonic())
         if left <= 0:
-            return Outcome(tool, case, "cut", 0.0, "not begun")
+            return Outcome(tool, case, "not begun", 0.0, "")
         place = places.get()
         try:
             return check_case(program, tool, case, devices[place % len(devices)], place, left)
@@ -133,7 +132,10 @@ def show(tools: list[str], outcomes: list[Outcome]) -> None:
         mine = [outcome for outcome in outcomes if outcome.tool == tool]
         states = collections.Counter(outcome.state for outcome in mine)
         print(f"{tool}: {states['clean']} of {len(mine)} cases clean, {states['reports']} with reports, "
-              f"{states['failed']} failed, {states['cut']} cut; {sum(o.seconds for o in mine):.0f} s of processes")
+              f"{states['failed']} failed, {states['cut']} cut, {states['not begun']} not begun; "
+              f"{sum(o.seconds for o in mine):.0f} s of processes")
+        if states["not begun"]:
+            print("  not begun: " + " ".join(o.case for o in mine if o.state == "not begun"))
         for outcome in mine:
             if outcome.state in ("failed", "cut"):
                 print(f"  {outcome.state} after {outcome.seconds:.0f} s: {outcome.case}")
