@@ -1,9 +1,9 @@
 // moe_block: the norm, the router, the experts and the residual as few launches as the number of
-// tokens allows. A handful takes three (moe_few.cu); a decode step the norm, the routing products
-// (moe_route.cu), the choice with its sort, two products of experts and the sum; a prompt the
-// separate ops, except that the router's product has a width that cuBLASLt is fast with and that
-// the sum goes to the residual at once. So does every step where a row's bits must not depend on
-// how many there are.
+// tokens allows. One takes one (moe_one.cu), a handful three (moe_few.cu); a decode step the norm,
+// the routing products (moe_route.cu), the choice with its sort, two products of experts and the
+// sum; a prompt the separate ops, except that the router's product has a width that cuBLASLt is
+// fast with and that the sum goes to the residual at once. So does every step where a row's bits
+// must not depend on how many there are.
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/fixed_product.h"
@@ -128,7 +128,11 @@ bool launch_moe_block(CudaContext& context, const MoeBlockArgs& args) {
     return false;
   }
   const auto& experts = static_cast<const CudaExperts&>(*args.experts);
-  if (cuda::serves_moe_few(context, args) && !context.batch_invariant) {
+  if (!context.batch_invariant && cuda::serves_moe_one(context, args)) {
+    cuda::launch_moe_one(context, args, cuda::moe_buffers(context, args.T, args.K, experts));
+    return true;
+  }
+  if (!context.batch_invariant && cuda::serves_moe_few(context, args)) {
     cuda::launch_moe_few(context, args, cuda::moe_buffers(context, args.T, args.K, experts));
     return true;
   }

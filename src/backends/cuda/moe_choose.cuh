@@ -58,20 +58,16 @@ __device__ __forceinline__ uint32_t choose_slots(uint32_t (&keys)[kSlots], int32
   return chosen;
 }
 
-// ids [K] ascending and their weights [K], of one token's `logits` [E]; all lanes call it. Logits
-// are read from the second level cache: a kernel that has not waited for the one before it may have
-// a line of the step before in its first.
+// ids [K] ascending and their weights [K], of one token's results, of which a lane has its slots';
+// those of experts beyond E are -infinity. All lanes call it.
 template <int kSlots>
-__device__ __forceinline__ void choose_experts(const float* logits, int32_t E, int32_t K,
-                                               bool renormalize, int32_t* ids, float* weights) {
+__device__ __forceinline__ void choose_from(float (&x)[kSlots], int32_t E, int32_t K,
+                                            bool renormalize, int32_t* ids, float* weights) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  float x[kSlots];
   float largest = -INFINITY;
   bool is_nan = false;
 #pragma unroll
   for (int i = 0; i < kSlots; ++i) {
-    const int e = lane + kWarp * i;
-    x[i] = e < E ? __ldcg(logits + e) : -INFINITY;
     is_nan = is_nan || isnan(x[i]);
     largest = fmaxf(largest, x[i]);
   }
@@ -105,6 +101,20 @@ __device__ __forceinline__ void choose_experts(const float* logits, int32_t E, i
     }
     at += __popc(marks);
   }
+}
+
+// The same of `logits` [E], read from the second level cache: a kernel that has not waited for the
+// one before it may have a line of the step before in its first.
+template <int kSlots>
+__device__ __forceinline__ void choose_experts(const float* logits, int32_t E, int32_t K,
+                                               bool renormalize, int32_t* ids, float* weights) {
+  float x[kSlots];
+#pragma unroll
+  for (int i = 0; i < kSlots; ++i) {
+    const int e = static_cast<int>(threadIdx.x) % kWarp + kWarp * i;
+    x[i] = e < E ? __ldcg(logits + e) : -INFINITY;
+  }
+  choose_from(x, E, K, renormalize, ids, weights);
 }
 
 // Calls f with the number of slots for E experts as a constant.

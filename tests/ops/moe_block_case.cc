@@ -1,0 +1,116 @@
+#include "moe_block_case.h"
+
+namespace deltaserve {
+namespace {
+
+// The block by separate ops. `out` [T, H] takes what residual lacks at the end.
+void run_ops(Backend& backend, const MoeBlockArgs& args, float* out) {
+  backend.add_rms_norm({.T = args.T,
+                        .H = args.H,
+                        .residual = args.residual,
+                        .delta = args.delta,
+                        .weight = args.norm_weight,
+                        .eps = args.eps,
+                        .out = args.x});
+  backend.linear({.M = args.T,
+                  .x = args.x,
+                  .x_stride = args.H,
+                  .weight = args.router,
+                  .out = args.logits,
+                  .out_stride = args.logits_stride,
+                  .out_float = true});
+  backend.moe_topk({.T = args.T,
+                    .E = static_cast<int32_t>(args.experts->E),
+                    .K = args.K,
+                    .logits = args.logits,
+                    .logits_stride = args.logits_stride,
+                    .renormalize = args.renormalize,
+                    .expert_ids = args.expert_ids,
+                    .weights = args.weights});
+  backend.gate_up_silu({.M = args.T,
+                        .x = args.x,
+                        .x_stride = args.H,
+                        .weight = args.shared_gate_up,
+                        .out = args.inner,
+                        .out_stride = args.inner_stride});
+  backend.linear({.M = args.T,
+                  .x = args.inner,
+                  .x_stride = args.inner_stride,
+                  .weight = args.shared_down,
+                  .out = args.shared,
+                  .out_stride = args.H,
+                  .out_float = true});
+  backend.moe({.T = args.T,
+               .K = args.K,
+               .x = args.x,
+               .x_stride = args.H,
+               .experts = args.experts,
+               .expert_ids = args.expert_ids,
+               .weights = args.weights,
+               .shared = args.shared,
+               .shared_gate = args.logits + args.experts->E,
+               .shared_gate_stride = args.logits_stride,
+               .out = out});
+}
+
+}  // namespace
+
+std::vector<float> run_block(Backend& backend, const BlockShape& shape,
+                             const BlockMatrices& matrices, int64_t T, bool renormalize) {
+  const DType x = backend.compute_dtype();
+  const auto size = static_cast<size_t>(T * shape.H);
+  std::vector<TensorView> views[3];
+  for (size_t i = 0; i < matrices.experts.size(); ++i) {
+    views[i % 3].push_back(matrices.experts[i].view);
+  }
+  const TensorView routers[] = {matrices.router.view};
+  const TensorView downs[] = {matrices.shared_down.view};
+  const auto router = backend.make_linear(routers).value();
+  const auto experts = backend.make_experts(views[0], views[1], views[2]).value();
+  const auto gate_up =
+      backend.make_gate_up(matrices.shared_gate.view, matrices.shared_up.view).value();
+  const auto down = backend.make_linear(downs).value();
+  const int64_t logits_stride = (shape.E + 1 + 31) / 32 * 32;
+  DeviceTensor residual(backend, DType::kF32, random_values(size, 5));
+  DeviceTensor delta(backend, DType::kF32, random_values(size, 6, 0.5F));
+  DeviceTensor norm(backend, DType::kF32, random_values(static_cast<size_t>(shape.H), 7, 0.2F));
+  DeviceTensor normed(backend, x, size);
+  DeviceTensor logits(backend, DType::kF32, static_cast<size_t>(T * logits_stride));
+  DeviceTensor weights(backend, DType::kF32, static_cast<size_t>(T * shape.K));
+  DeviceArray<int32_t> ids(backend, std::vector<int32_t>(static_cast<size_t>(T * shape.K)));
+  DeviceTensor inner(backend, x, static_cast<size_t>(T * shape.shared_I));
+  DeviceTensor shared(backend, DType::kF32, size);
+  const MoeBlockArgs args = {.T = T,
+                             .H = shape.H,
+                             .K = shape.K,
+                             .renormalize = renormalize,
+                             .residual = residual.floats(),
+                             .delta = delta.floats(),
+                             .norm_weight = norm.floats(),
+                             .eps = 1e-6F,
+                             .router = router.get(),
+                             .experts = experts.get(),
+                             .shared_gate_up = gate_up.get(),
+                             .shared_down = down.get(),
+                             .x = normed.data(),
+                             .logits = logits.floats(),
+                             .logits_stride = logits_stride,
+                             .expert_ids = ids.data(),
+                             .weights = weights.floats(),
+                             .inner = inner.data(),
+                             .inner_stride = shape.shared_I,
+                             .shared = shared.floats()};
+  if (backend.moe_block(args)) {
+    return residual.values();
+  }
+  DeviceTensor out(backend, DType::kF32, size);
+  run_ops(backend, args, out.floats());
+  std::vector<float> sum = residual.values();
+  const std::vector<float> added = out.values();
+  for (size_t i = 0; i < sum.size(); ++i) {
+    sum[i] += added[i];
+  }
+  return sum;
+}
+
+}  // namespace deltaserve

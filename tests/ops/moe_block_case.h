@@ -1,0 +1,60 @@
+// A block of experts with random weights, run by a backend as one op or, where it has none, by its
+// separate ops as a model uses them.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "conformance.h"
+
+namespace deltaserve {
+
+struct BlockShape {
+  int64_t E;
+  int64_t I;
+  int64_t H;
+  int32_t K;
+  int64_t shared_I;
+};
+
+// [rows, columns] bfloat16 as a checkpoint has it.
+struct Matrix {
+  std::vector<BFloat16> values;
+  TensorView view;
+
+  Matrix(int64_t rows, int64_t columns, uint32_t seed) {
+    const float scale = 1.0F / std::sqrt(static_cast<float>(columns));
+    for (const float value : random_values(static_cast<size_t>(rows * columns), seed, scale)) {
+      values.push_back(to_bfloat16(value));
+    }
+    view = {.dtype = DType::kBF16,
+            .shape = {rows, columns},
+            .data = reinterpret_cast<const std::byte*>(values.data())};
+  }
+};
+
+struct BlockMatrices {
+  std::vector<Matrix> experts;  // gate, up, down of each
+  Matrix router;
+  Matrix shared_gate, shared_up, shared_down;
+
+  explicit BlockMatrices(const BlockShape& shape)
+      : router(shape.E + 1, shape.H, 1),
+        shared_gate(shape.shared_I, shape.H, 2),
+        shared_up(shape.shared_I, shape.H, 3),
+        shared_down(shape.H, shape.shared_I, 4) {
+    for (int64_t e = 0; e < shape.E; ++e) {
+      const auto seed = static_cast<uint32_t>(100 + 3 * e);
+      experts.emplace_back(shape.I, shape.H, seed);
+      experts.emplace_back(shape.I, shape.H, seed + 1);
+      experts.emplace_back(shape.H, shape.I, seed + 2);
+    }
+  }
+};
+
+// The residual [T, H] after the block.
+std::vector<float> run_block(Backend& backend, const BlockShape& shape,
+                             const BlockMatrices& matrices, int64_t T, bool renormalize);
+
+}  // namespace deltaserve
