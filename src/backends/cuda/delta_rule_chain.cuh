@@ -63,7 +63,7 @@ __device__ __forceinline__ void carry_chunk(ChainRegisters<Operand>& x,
   wgmma_fence();
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    wgmma_n128<Operand>(x.UZ, packed + 4 * k, solved + (k * kStepBytes >> 4), k > 0);
+    wgmma_n128_transposed<Operand>(x.UZ, packed + 4 * k, solved + (k * kStepBytes >> 4), k > 0);
   }
   wgmma_commit();
   const float whole = operands.factors[3 * kChunkSize];
@@ -87,7 +87,7 @@ __device__ __forceinline__ void carry_chunk(ChainRegisters<Operand>& x,
   wgmma_fence();
 #pragma unroll
   for (int k = 0; k < 4; ++k) {
-    wgmma_n128_transposed<Operand>(x.S, packed + 4 * k, columns + (k * 2048 >> 4));
+    wgmma_n128_transposed<Operand>(x.S, packed + 4 * k, columns + (k * 2048 >> 4), true);
   }
   wgmma_commit();
 }

@@ -1,8 +1,9 @@
-// The products of k with k and with q of a chunk, scaled to A and P (see delta_rule_chunks.cuh): by
-// a warpgroup, in accumulators.
+// The products of k with k and with q of a chunk, by a warpgroup in accumulators, and what the
+// value heads make of them: A and P (see delta_rule_chunks.cuh).
 #pragma once
 
 #include "backends/cuda/delta_rule_gates.cuh"
+#include "backends/cuda/mma_bf16.cuh"
 #include "backends/cuda/wgmma.cuh"
 
 namespace deltaserve::cuda {
@@ -21,66 +22,125 @@ __device__ __forceinline__ void start_product(float (&d)[32], uint32_t left, uin
   wgmma_commit();
 }
 
-// Decays of this thread's two rows (r and r + 8) against the columns of the blocks before theirs.
-struct RowDecays {
-  float sum[2];       // G of the rows
-  float to_block[2];  // exp(G_row - G_first), first the first row of the warp's block
-};
-
-// Both rows' products for columns 8 j + 2 t and the next: x[row][column]. `Strict`: only columns
-// before the row, else up to it.
-template <bool Strict>
-__device__ __forceinline__ void scale_products(float (&x)[2][2], const float* d, int j, int warp,
-                                               int r, int column, const float (&row_scale)[2],
-                                               const RowDecays& decays,
-                                               const HeadScratch& scratch) {
-  const float2 norm = *reinterpret_cast<const float2*>(&scratch.norm[column]);
-  if (j < 2 * warp) {
-    const float2 far = *reinterpret_cast<const float2*>(&scratch.from_block[warp - 1][column]);
+// The warp's 16 rows of `tile` times themselves, accumulators of the two blocks of 8 columns.
+__device__ __forceinline__ void multiply_rows_by_themselves(float (&d)[2][4], uint32_t tile,
+                                                            int warp, int lane) {
+  const int row = 16 * warp + lane % 16;
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
-      const float scale = row_scale[i] * decays.to_block[i];
-      x[i][0] = d[2 * i] * scale * (norm.x * far.x);
-      x[i][1] = d[2 * i + 1] * scale * (norm.y * far.y);
-    }
-    return;
-  }
-  const float2 sum = *reinterpret_cast<const float2*>(&scratch.sum[column]);
-#pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    const int row = r + 8 * i;
-    const int last = Strict ? row - 1 : row;
-    x[i][0] =
-        column <= last ? d[2 * i] * row_scale[i] * norm.x * decay(decays.sum[i] - sum.x) : 0.0F;
-    x[i][1] = column + 1 <= last
-                  ? d[2 * i + 1] * row_scale[i] * norm.y * decay(decays.sum[i] - sum.y)
-                  : 0.0F;
+  for (int k = 0; k < 8; ++k) {
+    uint32_t a[4];
+    load_tiles(a, tile + k / 4 * 2 * kTileBytes + swizzled(row, k % 4 * 2 + lane / 16));
+    mma_bf16(d[0], a[0], a[1], a[2], a[3], a[0], a[2]);
+    mma_bf16(d[1], a[0], a[1], a[2], a[3], a[1], a[3]);
   }
 }
 
-// The blocks of A: those below the diagonal to the matrix, the diagonal one in float32.
-__device__ __forceinline__ void put_a(const float (&products)[32], const RowDecays& decays,
-                                      HeadScratch& scratch, int warp, int lane) {
-  const int r = warp * 16 + lane / 4;
-  const float scale[2] = {scratch.beta[r] * scratch.norm[r],
-                          scratch.beta[r + 8] * scratch.norm[r + 8]};
+// The warp's block on the diagonal of a product: of four blocks of eight numbers one.
+__device__ __forceinline__ void take_diagonal(float (&to)[2][4], const float (&products)[32],
+                                              int warp) {
 #pragma unroll
-  for (int j = 0; j < 8; ++j) {
-    const int column = 8 * j + lane % 4 * 2;
-    if (j >= 2 * warp + 2) {
-      continue;
+  for (int w = 0; w < kSteps; ++w) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      to[i / 4][i % 4] = w == 0 || w == warp ? products[8 * w + i] : to[i / 4][i % 4];
     }
-    float x[2][2];
-    scale_products<true>(x, products + 4 * j, j, warp, r, column, scale, decays, scratch);
+  }
+}
+
+// A warp's 16 rows of the products with k, as accumulators.
+struct Products {
+  float kk[32];
+  float qk[32];
+  float kk_diagonal[2][4];
+  float qk_diagonal[2][4];
+};
+
+// What -A and P are scaled with in a thread's two rows, r = 16 warp + lane / 4 and r + 8.
+struct RowFactors {
+  float sum[2];  // G
+  float k[2];    // -beta rk
+  float q[2];    // rq
+};
+
+__device__ __forceinline__ RowFactors load_row_factors(const float* norm, const HeadGates& gates,
+                                                       int warp, int lane) {
+  RowFactors rows;
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int row = 16 * warp + lane / 4 + 8 * i;
+    rows.sum[i] = gates.sum[row];
+    rows.k[i] = -gates.beta[row] * norm[row];
+    rows.q[i] = norm[kChunkSize + row];
+  }
+  return rows;
+}
+
+// The blocks of -A and P before the diagonal, in the warp's rows.
+__device__ __forceinline__ void put_blocks_before(const Products& x, const RowFactors& rows,
+                                                  const float* norm, const HeadGates& gates,
+                                                  HeadScratch& scratch, int warp, int lane) {
+  float k[2];
+  float q[2];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const float to_block = decay(rows.sum[i] - gates.sum[16 * warp]);
+    k[i] = rows.k[i] * to_block;
+    q[i] = rows.q[i] * to_block;
+  }
+  const int first = triangle_block(warp, 0) + lane * 4;
+#pragma unroll
+  for (int j = 0; j < 2 * (kSteps - 1); ++j) {
+    if (j / 2 >= warp) {
+      break;
+    }
+    const int column = 8 * j + lane % 4 * 2;
+    const float2 rk = *reinterpret_cast<const float2*>(&norm[column]);
+    const float2 far = *reinterpret_cast<const float2*>(&gates.from_block[warp - 1][column]);
+    const float2 scale = make_float2(rk.x * far.x, rk.y * far.y);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      if (j < 2 * warp) {
-        *reinterpret_cast<uint32_t*>(&scratch.matrix[(r + 8 * i) * kPitch + column]) =
-            pack_half(x[i][0], x[i][1]);
-      } else {
-        float* to = &scratch.diagonal[warp][(lane / 4 + 8 * i) * kDiagonalPitch];
-        *reinterpret_cast<float2*>(to + column - 16 * warp) = make_float2(x[i][0], x[i][1]);
+      const int to = first + j / 2 * kBlockBytes + (j % 2 + 2 * i) * (kBlockBytes / 4);
+      const int at = 4 * j + 2 * i;
+      *reinterpret_cast<uint32_t*>(scratch.lower + to) =
+          pack_half(x.kk[at] * (k[i] * scale.x), x.kk[at + 1] * (k[i] * scale.y));
+      *reinterpret_cast<uint32_t*>(scratch.p + to) =
+          pack_half(x.qk[at] * (q[i] * scale.x), x.qk[at + 1] * (q[i] * scale.y));
+    }
+  }
+}
+
+// The warp's blocks on the diagonal, where a decay is an exponential of its own.
+__device__ __forceinline__ void put_diagonal(const Products& x, const RowFactors& rows,
+                                             const float* norm, const HeadGates& gates,
+                                             HeadScratch& scratch, int warp, int lane) {
+  char* p = scratch.p + triangle_block(warp, warp) + lane * 4;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int column = 8 * half + lane % 4 * 2;
+    const float2 rk = *reinterpret_cast<const float2*>(&norm[16 * warp + column]);
+    const float2 sum = *reinterpret_cast<const float2*>(&gates.sum[16 * warp + column]);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int row = lane / 4 + 8 * i;
+      float2 in_a = make_float2(0.0F, 0.0F);
+      float2 in_p = in_a;
+      if (half <= i) {
+        const float* kk = x.kk_diagonal[half] + 2 * i;
+        const float* qk = x.qk_diagonal[half] + 2 * i;
+        const float2 scale =
+            make_float2(rk.x * decay(rows.sum[i] - sum.x), rk.y * decay(rows.sum[i] - sum.y));
+        in_a = make_float2(kk[0] * (rows.k[i] * scale.x), kk[1] * (rows.k[i] * scale.y));
+        in_p = make_float2(qk[0] * (rows.q[i] * scale.x), qk[1] * (rows.q[i] * scale.y));
       }
+      if (half == i) {
+        in_a.x = column < row ? in_a.x : 0.0F;
+        in_a.y = column + 1 < row ? in_a.y : 0.0F;
+        in_p.x = column <= row ? in_p.x : 0.0F;
+        in_p.y = column + 1 <= row ? in_p.y : 0.0F;
+      }
+      *reinterpret_cast<float2*>(&scratch.diagonal[warp][row * kDiagonalPitch + column]) = in_a;
+      *reinterpret_cast<uint32_t*>(p + (half + 2 * i) * (kBlockBytes / 4)) =
+          pack_half(in_p.x, in_p.y);
     }
   }
 }

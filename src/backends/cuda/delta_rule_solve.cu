@@ -1,102 +1,38 @@
 // First kernel of the chunked delta rule: T' = (I + A)^-1 diag(beta) and R = P T' of every chunk
-// and value head, see delta_rule_chunks.cuh. A block is a chunk and a key head, with one warpgroup
-// for each value head that uses it; K K^T, Q Q^T (for the norms) and Q K^T
-// come from the matrix unit. The inverse is that
-// of delta_rule_inverse.cuh.
+// and value head, see delta_rule_chunks.cuh. A block is a warpgroup with a chunk and a key head:
+// K K^T and Q K^T come from the matrix unit once, and each value head of the key head scales them
+// to A and P. From there a warp inverts 16 rows of A on the diagonal (delta_rule_diagonal.cuh) and
+// then solves whole columns (delta_rule_columns.cuh).
+#include "backends/cuda/delta_rule_columns.cuh"
+#include "backends/cuda/delta_rule_diagonal.cuh"
 #include "backends/cuda/delta_rule_products.cuh"
 #include "backends/cuda/delta_rule_rows.cuh"
-#include "backends/cuda/delta_rule_solved.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
-#include "backends/cuda/mma.cuh"
 #include "base/check.h"
 
 namespace deltaserve::cuda {
 namespace {
 
-struct alignas(16) Shared {
-  char tiles[4 * kTileBytes];  // columns 0..63 of K, of Q, columns 64..127 of K, of Q
+constexpr int kWarps = kGroup / kWarp;
+
+template <int Heads>
+struct alignas(1024) Shared {
+  union {
+    char tiles[4 * kTileBytes];  // columns 0..63 of K, of Q, columns 64..127 of K, of Q
+    HeadScratch heads[Heads];    // once the products are made
+  };
+  HeadGates gates[Heads];
+  float norm[2 * kChunkSize];  // rk, rq
   uint64_t loaded;
 };
 
-// T' of the warp's 16 rows to scratch, 16 bytes a lane.
-template <typename Operand>
-__device__ __forceinline__ void store_t(const HeadScratch& scratch, char* solved, int warp,
-                                        int lane) {
-  const int row = 16 * warp + lane / 16 * 8 + lane % 8;
-  for (int block = 0; block <= warp; ++block) {
-    const int column = 16 * block + lane / 8 % 2 * 8;
-    const uint4 t = *reinterpret_cast<const uint4*>(&scratch.matrix[row * kPitch + column]);
-    const float4 low = *reinterpret_cast<const float4*>(&scratch.beta[column]);
-    const float4 high = *reinterpret_cast<const float4*>(&scratch.beta[column + 4]);
-    uint4 words;
-    float2 pair = unpack_half(t.x);
-    words.x = pack<Operand>(pair.x * low.x, pair.y * low.y);
-    pair = unpack_half(t.y);
-    words.y = pack<Operand>(pair.x * low.z, pair.y * low.w);
-    pair = unpack_half(t.z);
-    words.z = pack<Operand>(pair.x * high.x, pair.y * high.y);
-    pair = unpack_half(t.w);
-    words.w = pack<Operand>(pair.x * high.z, pair.y * high.w);
-    *reinterpret_cast<uint4*>(solved + solved_block(warp, block) + lane * 16) = words;
-  }
-}
-
-// R = P T' of the warp's 16 rows to scratch, P in registers as the first operand.
-template <typename Operand>
-__device__ __forceinline__ void store_r(const float (&products)[32], const RowDecays& decays,
-                                        const HeadScratch& scratch, char* solved, int warp,
-                                        int lane) {
-  const int r = warp * 16 + lane / 4;
-  const float scale[2] = {scratch.norm[kChunkSize + r], scratch.norm[kChunkSize + r + 8]};
-  uint32_t p[4][4];
-#pragma unroll
-  for (int j = 0; j < 8; ++j) {
-    float x[2][2] = {};
-    if (j < 2 * warp + 2) {
-      scale_products<false>(x, products + 4 * j, j, warp, r, 8 * j + lane % 4 * 2, scale, decays,
-                            scratch);
-    }
-    p[j / 2][j % 2 * 2] = pack_half(x[0][0], x[0][1]);
-    p[j / 2][j % 2 * 2 + 1] = pack_half(x[1][0], x[1][1]);
-  }
-  const uint32_t tile = shared_address(scratch.matrix) + (lane % 8 + lane / 8 % 2 * 8) * kRowBytes +
-                        lane / 16 * 8 * 2;
-#pragma unroll
-  for (int n = 0; n < 4; ++n) {
-    if (n > warp) {
-      continue;
-    }
-    float sums[2][4] = {};
-#pragma unroll
-    for (int k = n; k < 4; ++k) {
-      if (k <= warp) {
-        uint32_t t[4];
-        load_tiles_transposed(t, tile + k * 16 * kRowBytes + n * 32);
-        mma_half(sums[0], p[k], t[0], t[1]);
-        mma_half(sums[1], p[k], t[2], t[3]);
-      }
-    }
-    char* block = solved + solved_block(warp, n) + kBlockBytes + lane * 4;
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float2 beta =
-          *reinterpret_cast<const float2*>(&scratch.beta[16 * n + 8 * half + lane % 4 * 2]);
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        *reinterpret_cast<uint32_t*>(block + i * kBlockBytes / 2 + half * kBlockBytes / 4) =
-            pack<Operand>(sums[half][2 * i] * beta.x, sums[half][2 * i + 1] * beta.y);
-      }
-    }
-  }
-}
-
-// K and Q as float16 to scratch, tiles as they lie, by a thread of `threads`.
-__device__ __forceinline__ void store_converted(const HeadScratch& scratch, const char* tiles,
-                                                char* to, int thread, int threads) {
-  for (int i = thread; i < kConvertedBytes / 16; i += threads) {
+// K and Q as float16 to scratch, tiles as they lie.
+__device__ __forceinline__ void store_converted(const float* norm, const char* tiles, char* to,
+                                                int thread) {
+  for (int i = thread; i < kConvertedBytes / 16; i += kGroup) {
     const int index = i / (kTileBytes / 16) % 2 * kChunkSize + i / 8 % kChunkSize;
-    const float scale = row_scale(scratch, index);
+    const float scale = row_scale(norm, index);
     const uint4 from = reinterpret_cast<const uint4*>(tiles)[i];
     const uint32_t words[4] = {from.x, from.y, from.z, from.w};
     uint32_t halves[4];
@@ -109,89 +45,140 @@ __device__ __forceinline__ void store_converted(const HeadScratch& scratch, cons
   }
 }
 
-// grid (Hk, chunks), so that blocks at work at a time read whole rows; block 128 threads for each
-// of the Hv / Hk value heads. Shared memory and registers leave room for 4, 3, 2 or 1 blocks of 1,
-// 2, 3 or 4 heads.
+// The warp's share of 2 Heads jobs, G or beta of a value head: read here, done by `make`.
+template <int Heads>
+class Gates {
+ public:
+  __device__ Gates(const ChunkedRule& rule, const Chunk& chunk, int first_head, int warp,
+                   int lane) {
+#pragma unroll
+    for (int i = 0; i < kJobs; ++i) {
+      const int job = warp + i * kWarps;
+      if (job < 2 * Heads) {
+        inputs_[i] = load_gates(rule, chunk, job % 2 == 0, first_head + job / 2, lane);
+      }
+    }
+  }
+
+  __device__ void make(const Chunk& chunk, HeadGates* gates, int warp, int lane) const {
+#pragma unroll
+    for (int i = 0; i < kJobs; ++i) {
+      const int job = warp + i * kWarps;
+      if (job >= 2 * Heads) {
+        break;
+      }
+      if (job % 2 == 0) {
+        make_decays(inputs_[i], chunk, gates[job / 2], lane);
+      } else {
+        make_beta(inputs_[i], chunk, gates[job / 2], lane);
+      }
+    }
+  }
+
+ private:
+  static constexpr int kJobs = (2 * Heads + kWarps - 1) / kWarps;
+  GateInputs inputs_[kJobs];
+};
+
+// Blocks of so many value heads that a multiprocessor has shared memory for; of one and two heads
+// there would be room for more, but then registers spill.
+constexpr int kBlocks[] = {0, 4, 5, 4, 3};
+
+// K and Q of a chunk to the tiles; by one thread.
+__device__ __forceinline__ void start_loads(const CUtensorMap& qkv, const ChunkedRule& rule,
+                                            int32_t row, int key_head, uint32_t tiles,
+                                            uint32_t loaded) {
+  mbarrier_init(loaded, 1);
+  mbarrier_init_fence();
+  mbarrier_arrive_expect(loaded, 4 * kTileBytes);
+  const int key_column = (rule.num_k_heads + key_head) * kDeltaDim;
+  for (int half = 0; half < 2; ++half) {
+    const uint32_t to = tiles + half * 2 * kTileBytes;
+    tensor_load(to, qkv, key_column + half * 64, row, loaded);
+    tensor_load(to + kTileBytes, qkv, key_head * kDeltaDim + half * 64, row, loaded);
+  }
+}
+
+// -A and P of the value heads, the warp's rows, and the inverses of its blocks on the diagonal.
+template <int Heads>
+__device__ __forceinline__ void scale_products(const Products& x, Shared<Heads>& shared, int warp,
+                                               int lane) {
+#pragma unroll 1
+  for (int head = 0; head < Heads; ++head) {
+    const HeadGates& gates = shared.gates[head];
+    const RowFactors rows = load_row_factors(shared.norm, gates, warp, lane);
+    put_blocks_before(x, rows, shared.norm, gates, shared.heads[head], warp, lane);
+    put_diagonal(x, rows, shared.norm, gates, shared.heads[head], warp, lane);
+  }
+  __syncwarp();
+#pragma unroll 1
+  for (int head = lane / 16; head < Heads; head += 2) {
+    invert_diagonal(shared.heads[head], warp, lane);
+  }
+}
+
+// grid (Hk, chunks), so that blocks at work at a time read whole rows.
 template <int Heads, typename Operand>
-__global__ void __launch_bounds__(Heads* kGroup, 5 - Heads)
+__global__ void __launch_bounds__(kGroup, kBlocks[Heads])
     solve_chunks(const __grid_constant__ CUtensorMap qkv, const ChunkedRule rule) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ __align__(1024) char memory[];
-  auto& shared = *reinterpret_cast<Shared*>(memory);
-  const int group = static_cast<int>(threadIdx.x) / kGroup;
-  const int thread = static_cast<int>(threadIdx.x) % kGroup;
+  auto& shared = *reinterpret_cast<Shared<Heads>*>(memory);
+  const int thread = static_cast<int>(threadIdx.x);
   const int warp = thread / kWarp;
   const int lane = thread % kWarp;
-  auto& scratch = reinterpret_cast<HeadScratch*>(memory + sizeof(Shared))[group];
-  const int barrier = 1 + group;
   const int key_head = static_cast<int>(blockIdx.x);
-  const int head = key_head * Heads + group;
   const Chunk chunk = find_chunk(rule, static_cast<int32_t>(blockIdx.y));
   if (chunk.sequence < 0) {
     return;
   }
   const uint32_t loaded = shared_address(&shared.loaded);
   const uint32_t tiles = shared_address(shared.tiles);
-  if (threadIdx.x == 0) {
-    mbarrier_init(loaded, 1);
-    mbarrier_init_fence();
-    mbarrier_arrive_expect(loaded, 4 * kTileBytes);
-    const int key_column = (rule.num_k_heads + key_head) * kDeltaDim;
-    for (int half = 0; half < 2; ++half) {
-      const uint32_t to = tiles + half * 2 * kTileBytes;
-      tensor_load(to, qkv, key_column + half * 64, chunk.row, loaded);
-      tensor_load(to + kTileBytes, qkv, key_head * kDeltaDim + half * 64, chunk.row, loaded);
-    }
+  if (thread == 0) {
+    start_loads(qkv, rule, chunk.row, key_head, tiles, loaded);
   }
-  const GateInputs gates = load_gates(rule, chunk, head, warp, lane);
+  const Gates<Heads> gates(rule, chunk, key_head * Heads, warp, lane);
   __syncthreads();  // the barrier is initialised
   mbarrier_wait(loaded, 0);
   if (!chunk.full()) {
     for (int tile = 0; tile < 4; ++tile) {
-      clear_rows(shared.tiles + tile * kTileBytes, chunk, static_cast<int>(threadIdx.x),
-                 Heads * kGroup);
+      clear_rows(shared.tiles + tile * kTileBytes, chunk, thread, kGroup);
     }
     async_proxy_fence();
     __syncthreads();
   }
-  float products[32] = {};
-  start_product(products, tiles, tiles);
-  if (warp == 0) {
-    make_decays(gates, chunk, scratch, lane);
-  } else if (warp == 1) {
-    make_beta(gates, chunk, scratch, lane);
-  }
+  Products x;
+  start_product(x.kk, tiles, tiles);
+  start_product(x.qk, tiles + kTileBytes, tiles);
+  gates.make(chunk, shared.gates, warp, lane);
+  float qq[2][4] = {};
+  multiply_rows_by_themselves(qq, tiles + kTileBytes, warp, lane);
+  put_norms(qq, shared.norm + kChunkSize, kQueryScale, warp, lane);
   wgmma_wait();
-  pin(products);
-  put_norms(products, scratch.norm, 1.0F, warp, lane);
-  named_barrier<kGroup>(barrier);
-  const int r = warp * 16 + lane / 4;
-  const float first = scratch.sum[warp * 16];
-  const RowDecays decays = {
-      .sum = {scratch.sum[r], scratch.sum[r + 8]},
-      .to_block = {decay(scratch.sum[r] - first), decay(scratch.sum[r + 8] - first)}};
-  put_a(products, decays, scratch, warp, lane);
-  start_product(products, tiles + kTileBytes, tiles + kTileBytes);  // runs beside the inverse
-  __syncwarp();
-  invert_diagonal(scratch, warp, lane);
-  wgmma_wait();
-  pin(products);
-  put_norms(products, scratch.norm + kChunkSize, kQueryScale, warp, lane);
-  start_product(products, tiles + kTileBytes, tiles);
-  named_barrier<kGroup>(barrier);
-  merge_inverse(scratch, warp, lane, barrier);
-  wgmma_wait();
-  pin(products);
-  const int64_t place = chunk.place * rule.num_v_heads + head;
-  char* solved = rule.solved + place * kSolvedBytes;
-  store_t<Operand>(scratch, solved, warp, lane);
-  store_r<Operand>(products, decays, scratch, solved, warp, lane);
-  if (thread < kChunkSize) {
-    store_factors<Operand>(scratch, rule.factors + place * kFactors, thread);
-  }
+  pin(x.kk);
+  pin(x.qk);
+  take_diagonal(x.kk_diagonal, x.kk, warp);
+  take_diagonal(x.qk_diagonal, x.qk, warp);
+  put_norms(x.kk_diagonal, shared.norm, 1.0F, warp, lane);
+  __syncthreads();  // norms and gates are there, and the tiles are read
   if constexpr (kScaled<Operand>) {
     char* to = rule.converted + (chunk.place * rule.num_k_heads + key_head) * kConvertedBytes;
-    store_converted(scratch, shared.tiles, to, static_cast<int>(threadIdx.x), Heads * kGroup);
+    store_converted(shared.norm, shared.tiles, to, thread);
+    __syncthreads();
+  }
+  scale_products(x, shared, warp, lane);
+  __syncthreads();
+  const int64_t place = chunk.place * rule.num_v_heads + key_head * Heads;
+#pragma unroll 1
+  for (int head = 0; head < Heads; ++head) {  // long columns and short ones take turns
+    const int column = head % 2 == 0 ? warp : kWarps - 1 - warp;
+    solve_column<Operand>(shared.heads[head], shared.gates[head],
+                          rule.solved + (place + head) * kSolvedBytes, column, lane);
+  }
+  for (int i = thread; i < Heads * kChunkSize; i += kGroup) {
+    const int head = i / kChunkSize;
+    store_factors<Operand>(shared.gates[head], shared.norm,
+                           rule.factors + (place + head) * kFactors, i % kChunkSize);
   }
 #else
   __trap();  // built for an architecture on which the op never launches it
@@ -201,10 +188,10 @@ __global__ void __launch_bounds__(Heads* kGroup, 5 - Heads)
 template <int Heads, typename Operand>
 void launch_for(cudaStream_t stream, const CUtensorMap& qkv, const ChunkedRule& rule,
                 int32_t max_chunks) {
-  constexpr size_t kShared = sizeof(Shared) + Heads * sizeof(HeadScratch);
+  constexpr size_t kShared = sizeof(Shared<Heads>);
   allow_shared(solve_chunks<Heads, Operand>, kShared);
   const dim3 grid(static_cast<unsigned>(rule.num_k_heads), static_cast<unsigned>(max_chunks));
-  solve_chunks<Heads, Operand><<<grid, Heads * kGroup, kShared, stream>>>(qkv, rule);
+  solve_chunks<Heads, Operand><<<grid, kGroup, kShared, stream>>>(qkv, rule);
   check_cuda(cudaGetLastError());
 }
 

@@ -2,7 +2,8 @@
 // their diagonal, so scratch holds only the ten blocks of 16 x 16 of each on and below it: for each
 // step of 16 columns, which is one instruction of the matrix unit, the blocks of T' and R in turn
 // from the diagonal down. In shared memory a step has all 128 rows; what is above the diagonal is
-// zero from the start. A block is four times eight rows of 16 bytes, plain.
+// zero from the start. A block is stored transposed, as the first kernel has it in accumulators:
+// four times eight columns of eight rows, 16 bytes each, plain.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ __host__ __device__ constexpr int solved_block(int row, int column) {
   return solved_step(column) + (row - column) * kPairBytes;
 }
 
-// A step in shared memory as an operand of 128 rows along K.
+// A step in shared memory as an operand of 128 rows along N.
 __device__ __forceinline__ uint64_t solved_operand(uint32_t address) {
   constexpr uint64_t kNextColumns = kBlockBytes / 4;  // the other eight of the 16
   constexpr uint64_t kNextRows = kBlockBytes / 2;     // the next eight

@@ -26,38 +26,35 @@ namespace deltaserve::cuda {
   "%38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, "   \
   "%56, %57, %58, %59, %60, %61, %62, %63}, {%64, %65, %66, %67}, %68, "
 
+#define DELTASERVE_WGMMA_N128_IF(type, transposed)                              \
+  asm volatile("{.reg .pred p; setp.ne.b32 p, %69, 0;\n" DELTASERVE_WGMMA_N128( \
+                   type) "p, 1, 1, " transposed ";}"                            \
+               : DELTASERVE_D64(d)                                              \
+               : DELTASERVE_A4(a), "l"(b), "r"(static_cast<int>(accumulate)))
+
 // B in shared memory with rows along K. `accumulate` false: D is written.
 template <typename Operand>
 __device__ __forceinline__ void wgmma_n128(float (&d)[64], const uint32_t* a, uint64_t b,
                                            bool accumulate) {
   if constexpr (std::is_same_v<Operand, __half>) {
-    asm volatile(
-        "{.reg .pred p; setp.ne.b32 p, %69, 0;\n" DELTASERVE_WGMMA_N128("f16") "p, 1, 1, 0;}"
-        : DELTASERVE_D64(d)
-        : DELTASERVE_A4(a), "l"(b), "r"(static_cast<int>(accumulate)));
+    DELTASERVE_WGMMA_N128_IF("f16", "0");
   } else {
-    asm volatile(
-        "{.reg .pred p; setp.ne.b32 p, %69, 0;\n" DELTASERVE_WGMMA_N128("bf16") "p, 1, 1, 0;}"
-        : DELTASERVE_D64(d)
-        : DELTASERVE_A4(a), "l"(b), "r"(static_cast<int>(accumulate)));
+    DELTASERVE_WGMMA_N128_IF("bf16", "0");
   }
 }
 
-// The same with B's rows along N (transposed); D is added to.
+// The same with B's rows along N (transposed).
 template <typename Operand>
-__device__ __forceinline__ void wgmma_n128_transposed(float (&d)[64], const uint32_t* a,
-                                                      uint64_t b) {
+__device__ __forceinline__ void wgmma_n128_transposed(float (&d)[64], const uint32_t* a, uint64_t b,
+                                                      bool accumulate) {
   if constexpr (std::is_same_v<Operand, __half>) {
-    asm volatile(DELTASERVE_WGMMA_N128("f16") "1, 1, 1, 1;"
-                 : DELTASERVE_D64(d)
-                 : DELTASERVE_A4(a), "l"(b));
+    DELTASERVE_WGMMA_N128_IF("f16", "1");
   } else {
-    asm volatile(DELTASERVE_WGMMA_N128("bf16") "1, 1, 1, 1;"
-                 : DELTASERVE_D64(d)
-                 : DELTASERVE_A4(a), "l"(b));
+    DELTASERVE_WGMMA_N128_IF("bf16", "1");
   }
 }
 
+#undef DELTASERVE_WGMMA_N128_IF
 #undef DELTASERVE_D8
 #undef DELTASERVE_D64
 #undef DELTASERVE_A4
