@@ -81,7 +81,8 @@ class CudaBackend final : public Backend {
   bool has_fp16_rule() const { return has_fp16_delta_rule(context_); }
   Result<void> reserve(const StepLimits& limits) override;
   int64_t scratch_bytes(const StepLimits& limits) const override {
-    return scratch_plan_bytes(plan_scratch(context_, limits));
+    const int64_t graphs = limits.model.hidden_size > 0 ? kStepGraphBytes : 0;
+    return graphs + scratch_plan_bytes(plan_scratch(context_, limits));
   }
 
   void run_step(const StepKey& key, const std::function<void()>& launch) override {

@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 
+#include "backends/cuda/step_graphs.h"
 #include "conformance.h"
 
 namespace deltaserve {
@@ -53,6 +54,28 @@ TEST_P(StepGraphsTest, AStepThatCannotBeRecordedFailsAlone) {
     backend_->run_step(key, [&] { add_one(); });
     expect_steps(static_cast<float>(step));
   }
+}
+
+// Graphs of 96,000 kernels, more than there is room for at once, take no more than their part of
+// the memory plan, and those that were dropped work when they are made again.
+TEST_P(StepGraphsTest, GraphsStayWithinTheirMemory) {
+  constexpr int kKernels = 1200;
+  constexpr int kKeys = 80;
+  const auto step = [this](int num_seqs) {
+    backend_->run_step({.num_seqs = num_seqs, .max_blocks_per_seq = 1}, [this] {
+      for (int i = 0; i < kKernels; ++i) add_one();
+    });
+  };
+  step(1);
+  step(1);
+  const auto before = static_cast<int64_t>(backend_->free_memory());
+  int steps = 2;
+  for (int num_seqs = 2; num_seqs <= kKeys; ++num_seqs) {
+    for (int i = 0; i < 3; ++i, ++steps) step(num_seqs);
+  }
+  for (int i = 0; i < 3; ++i, ++steps) step(1);
+  expect_steps(static_cast<float>(steps * kKernels));
+  EXPECT_LE(before - static_cast<int64_t>(backend_->free_memory()), kStepGraphBytes);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, StepGraphsTest, testing::ValuesIn(all_cases()),
