@@ -24,6 +24,8 @@ from typing import NamedTuple
 # Cases of large grids begin first, so that none is left alone at the end.
 LONG = re.compile(r"BatchesThatFill|BatchInvariant|Invariant(Block|Experts)|Sample|Drawn|MoeBlock|Recorded|"
                   r"GateUpSiluOfManyRows|AttentionOp|MatrixOps|VisionWgmma|MixedBatches")
+# These measure a device's free memory, so nothing else may run there: last, one at a time on each.
+ALONE = re.compile(r"ScratchPlan|GraphsStayWithinTheirMemory")
 OPTIONS = ["--error-exitcode", "9", "--target-processes", "application-only", "--launch-timeout", "60", "--kill",
            "--require-cuda-init", "no", "--show-backtrace", "device", "--demangle", "simple"]
 TOOL_OPTIONS = {"racecheck": ["--racecheck-num-workers", "2"]}
@@ -88,23 +90,27 @@ def check_all(program: str, tools: list[str]) -> list[Outcome]:
     jobs = int(os.environ.get("JOBS", str(min(16 * len(devices), os.cpu_count() or 1))))
     case_limit = float(os.environ.get("CASE_LIMIT", "300"))
     end = time.monotonic() + float(os.environ.get("TIME_LIMIT", "3000"))
-    places: queue.Queue[int] = queue.Queue()
-    for place in range(jobs):
-        places.put(place)
 
-    def run(tool: str, case: str) -> Outcome:
-        left = min(case_limit, end - time.monotonic())
-        if left <= 0:
-            return Outcome(tool, case, "not begun", 0.0, "")
-        place = places.get()
-        try:
-            return check_case(program, tool, case, devices[place % len(devices)], place, left)
-        finally:
+    def run_all(work: list[tuple[str, str]], num_jobs: int) -> list[Outcome]:
+        places: queue.Queue[int] = queue.Queue()
+        for place in range(num_jobs):
             places.put(place)
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        cases = list_cases(program)
-        waiting = [pool.submit(run, tool, case) for tool in tools for case in cases]
-        return [future.result() for future in waiting]
+
+        def run(tool: str, case: str) -> Outcome:
+            left = min(case_limit, end - time.monotonic())
+            if left <= 0:
+                return Outcome(tool, case, "not begun", 0.0, "")
+            place = places.get()
+            try:
+                return check_case(program, tool, case, devices[place % len(devices)], place, left)
+            finally:
+                places.put(place)
+        with concurrent.futures.ThreadPoolExecutor(num_jobs) as pool:
+            return list(pool.map(lambda pair: run(*pair), work))
+    work = [(tool, case) for tool in tools for case in list_cases(program)]
+    beside = [pair for pair in work if not ALONE.search(pair[1])]
+    alone = [pair for pair in work if ALONE.search(pair[1])]
+    return run_all(beside, jobs) + run_all(alone, len(devices))
 
 
 def reports_of(output: str) -> list[str]:
