@@ -49,6 +49,7 @@ inline Bench start_bench(int argc, char** argv) {
       bench.options.threads = std::atoi(argv[i + 1]);
     }
   }
+  bench.options.place_by_node = false;  // kernels by themselves; `deltaserve bench` has --numa
   bench.ceilings = measure_cpu_ceilings(bench.options);
   const CpuIsa isa = bench.options.isa.value_or(detect_cpu_isa());
   std::printf("%s, %s: read %.1f GB/s, FMA %.0f GFLOP/s, bf16 %.0f GFLOP/s\n",

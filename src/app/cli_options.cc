@@ -79,6 +79,12 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
   command.add_option("--threads", options.threads, "Compute threads, 0 for every usable core")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
+  command
+      .add_option("--numa", options.numa,
+                  "auto binds compute threads to cores and puts weights beside them where the CPU "
+                  "backend finds several memory nodes; off leaves both to the system")
+      ->check(CLI::IsMember({"auto", "off"}))
+      ->capture_default_str();
   command.add_option("--cpu-isa", options.cpu_isa,
                      "Force an instruction set: portable, avx2, avx512, avx512_bf16, amx");
   command.add_flag("--batch-invariant", options.batch_invariant,
@@ -137,6 +143,7 @@ Result<BackendOptions> backend_options(const ModelOptions& options) {
                         .compute_dtype = *dtype,
                         .threads = options.threads,
                         .cpu_isa = options.cpu_isa,
+                        .numa = options.numa == "auto",
                         .batch_invariant = options.batch_invariant,
                         .gdn_fp16 = options.gdn_precision == "fp16"};
 }

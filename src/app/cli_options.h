@@ -17,12 +17,13 @@ struct ModelOptions {
   std::string backend = "auto";
   std::string cpu_isa;
   int32_t threads = 0;
+  std::string numa = "auto";  // auto or off
   bool batch_invariant = false;
   std::string gdn_precision = "bf16";
 };
 
-// Adds MODEL, --dtype, --quantization, --backend, --threads, --cpu-isa, --batch-invariant and
-// --gdn-precision.
+// Adds MODEL, --dtype, --quantization, --backend, --threads, --numa, --cpu-isa, --batch-invariant
+// and --gdn-precision.
 void add_model_options(CLI::App& command, ModelOptions& options);
 
 // Adds --max-model-len, --max-num-seqs, --max-num-batched-tokens, --max-queue-len,

@@ -11,6 +11,7 @@
 
 #include "backends/cpu/ceilings.h"
 #include "backends/cpu/cpu_backend.h"
+#include "backends/cpu/describe_memory.h"
 #include "backends/cuda/cuda_backend.h"
 #include "ops/reference/reference_backend.h"
 
@@ -22,6 +23,7 @@ Result<CpuOptions> cpu_options(const BackendOptions& options) {
   CpuOptions cpu;
   cpu.compute_dtype = options.compute_dtype;
   cpu.threads = options.threads;
+  cpu.place_by_node = options.numa;
   if (!options.cpu_isa.empty()) {
     const auto isa = parse_cpu_isa(options.cpu_isa);
     if (!isa) return std::unexpected(isa.error());
@@ -96,11 +98,14 @@ Lines describe_cpu(const BackendOptions& options) {
     if (isa <= detect_cpu_isa()) available += fmt::format(" {}", cpu_isa_name(isa));
   }
   const int32_t threads = options.threads > 0 ? options.threads : usable_cpu_count();
-  return {{"usable cores", fmt::format("{}", usable_cpu_count())},
-          {"compute threads", fmt::format("{}", threads)},
-          {"instruction sets", available.substr(1)},
-          {"chosen", options.cpu_isa.empty() ? std::string(cpu_isa_name(detect_cpu_isa()))
-                                             : options.cpu_isa}};
+  Lines lines = {{"usable cores", fmt::format("{}", usable_cpu_count())},
+                 {"compute threads", fmt::format("{}", threads)},
+                 {"instruction sets", available.substr(1)},
+                 {"chosen", options.cpu_isa.empty() ? std::string(cpu_isa_name(detect_cpu_isa()))
+                                                    : options.cpu_isa}};
+  const CpuOptions cpu = {.threads = threads, .place_by_node = options.numa};
+  for (auto& line : describe_cpu_memory(cpu)) lines.push_back(std::move(line));
+  return lines;
 }
 
 // What is there of CUDA, or why it is not.

@@ -18,6 +18,7 @@ struct BackendOptions {
   DType compute_dtype = DType::kBF16;
   int32_t threads = 0;  // 0: all cores that the process may use
   std::string cpu_isa;  // "": the best of the machine
+  bool numa = true;     // the CPU backend places threads and memory by memory nodes
   // A row's bits depend on its own sequence only. Other backends than cuda always hold to that.
   bool batch_invariant = false;
   // Products of prompts in Gated DeltaNet layers with float16 operands instead of bfloat16; cuda

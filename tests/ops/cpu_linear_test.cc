@@ -2,6 +2,7 @@
 // the machine; and that a row's bits depend on that row alone.
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -10,6 +11,7 @@
 #include "backends/cpu/isa/tables.h"
 #include "backends/cpu/matrix_ops.h"
 #include "cpu_test_util.h"
+#include "placement_util.h"
 
 namespace deltaserve {
 namespace {
@@ -27,7 +29,8 @@ struct Linear {
   CpuContext context;
   std::unique_ptr<LinearWeight> weight;
 
-  Linear(DType x, CpuIsa isa, int32_t threads, const OwnedTensor& w) : context(x, isa, threads) {
+  Linear(DType x, CpuIsa isa, int32_t threads, const OwnedTensor& w, ThreadPlacement placement = {})
+      : context(x, isa, threads, std::move(placement)) {
     weight = make_cpu_linear(context, {&w.view, 1}).value();
   }
 
@@ -111,6 +114,25 @@ TEST_P(CpuLinear, RowBitsDependOnTheRowOnly) {
         ASSERT_EQ(0, std::memcmp(out.data(), all.data() + static_cast<size_t>(first) * out_bytes,
                                  out.size()))
             << "M " << M << ", threads " << threads;
+      }
+    }
+  }
+}
+
+// Panels shared out between two memory nodes, of which one may get none.
+TEST_P(CpuLinear, PlacementKeepsBits) {
+  const int64_t K = 320;
+  const int64_t rows = 530;
+  for (const int64_t N : {20, 200, 1000}) {
+    for (const DType x_dtype : {DType::kF32, DType::kBF16}) {
+      const auto x = to_x(x_dtype, uniform_values(static_cast<size_t>(rows * K), 5));
+      const OwnedTensor w(DType::kBF16, {N, K}, uniform_values(static_cast<size_t>(N * K), 6));
+      Linear one(x_dtype, GetParam(), 1, w);
+      for (const int32_t threads : {2, 3, 5}) {
+        Linear placed(x_dtype, GetParam(), threads, w, same_node_twice(threads));
+        for (const int64_t M : {int64_t{1}, int64_t{17}, rows}) {
+          ASSERT_EQ(placed.run(M, x.data()), one.run(M, x.data())) << M << ", threads " << threads;
+        }
       }
     }
   }

@@ -8,6 +8,7 @@
 #include "backends/cpu/cpu_context.h"
 #include "backends/cpu/matrix_ops.h"
 #include "cpu_test_util.h"
+#include "placement_util.h"
 
 namespace deltaserve {
 namespace {
@@ -163,6 +164,26 @@ TEST_P(CpuMoe, BatchAndThreadsKeepBits) {
     for (const int32_t threads : {1, 2, 3}) {
       CpuContext context(x_dtype, GetParam(), threads);
       EXPECT_EQ(run_moe(context, experts, *weight, tokens, 0, tokens.T), expected) << threads;
+    }
+  }
+}
+
+// Experts cut among memory nodes: odd numbers of panels, fewer panels than nodes, one token or
+// many.
+TEST_P(CpuMoe, PlacementKeepsBits) {
+  for (const auto& [I, H] : {std::pair{48, 96}, std::pair{16, 32}, std::pair{80, 160}}) {
+    const Experts experts(6, I, H, 3);
+    const Tokens tokens(experts, 70);
+    for (const DType x_dtype : {DType::kF32, DType::kBF16}) {
+      CpuContext one(x_dtype, GetParam(), 1);
+      const auto expected = run_moe(one, experts, *make_weight(one, experts), tokens, 0, tokens.T);
+      for (const int32_t threads : {2, 3, 5}) {
+        CpuContext context(x_dtype, GetParam(), threads, same_node_twice(threads));
+        const auto weight = make_weight(context, experts);
+        EXPECT_EQ(run_moe(context, experts, *weight, tokens, 0, tokens.T), expected) << threads;
+        const auto row = run_moe(context, experts, *weight, tokens, 7, 1);
+        EXPECT_TRUE(std::equal(row.begin(), row.end(), expected.begin() + 7 * H)) << threads;
+      }
     }
   }
 }

@@ -12,7 +12,10 @@
 #include "backends/cpu/cpu_info.h"
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/matrix_ops.h"
+#include "backends/cpu/numa_memory.h"
 #include "backends/cpu/row_ops.h"
+#include "backends/cpu/thread_binding.h"
+#include "backends/cpu/thread_placement.h"
 #include "backends/cpu/threads.h"
 #include "backends/cpu/vision_ops.h"
 #include "base/check.h"
@@ -23,9 +26,12 @@ namespace {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(DType compute_dtype, CpuIsa isa, int32_t threads)
-      : context_(compute_dtype, isa, threads),
-        name_(fmt::format("cpu ({}, {} threads)", cpu_isa_name(isa), threads)) {}
+  CpuBackend(DType compute_dtype, CpuIsa isa, const ThreadPlacement& placement)
+      : context_(compute_dtype, isa, placement.threads, placement),
+        binding_(placement),
+        name_(fmt::format(
+            "cpu ({}, {} threads{})", cpu_isa_name(isa), placement.threads,
+            placement.active() ? fmt::format(" on {} memory nodes", placement.num_parts()) : "")) {}
 
   std::string_view name() const override { return name_; }
   DType compute_dtype() const override { return context_.compute_dtype; }
@@ -84,6 +90,7 @@ class CpuBackend final : public Backend {
   }
   Result<void> reserve(const StepLimits& limits) override {
     context_.limits = limits;
+    binding_.bind_callers();  // the weights are loaded
     try {
       context_.require_shared_scratch(static_cast<size_t>(scratch_bytes(limits)));
     } catch (const std::bad_alloc&) {
@@ -132,6 +139,7 @@ class CpuBackend final : public Backend {
   }
 
   CpuContext context_;
+  ThreadBinding binding_;
   HeldDraws draws_;
   std::string name_;
   std::unordered_map<void*, HugeBuffer> buffers_;
@@ -175,6 +183,10 @@ Result<void*> CpuBackend::allocate(size_t bytes) {
     return std::unexpected(buffer.error());
   }
   void* memory = buffer->data();
+  // Caches and states are read by whoever is free.
+  if (context_.placement.active()) {
+    interleave_nodes(buffer->data(), bytes, context_.placement);
+  }
   if (memory != nullptr) {
     buffers_.emplace(memory, std::move(*buffer));
   }
@@ -196,9 +208,12 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options) {
     return invalid(fmt::format("this machine has no {}; its best instruction set is {}",
                                cpu_isa_name(isa), cpu_isa_name(detect_cpu_isa())));
   }
-  const int32_t threads = options.threads > 0 ? options.threads : usable_cpu_count();
+  const Result<ThreadPlacement> placement = cpu_placement(options);
+  if (!placement) {
+    return std::unexpected(placement.error());
+  }
   try {
-    return std::make_unique<CpuBackend>(options.compute_dtype, isa, threads);
+    return std::make_unique<CpuBackend>(options.compute_dtype, isa, *placement);
   } catch (const std::bad_alloc&) {
     return fail(ErrorCode::kUnavailable, "not enough memory for the scratch of the CPU backend");
   }

@@ -25,6 +25,7 @@ struct CpuOptions {
   DType compute_dtype = DType::kBF16;  // kF32 or kBF16
   int32_t threads = 0;                 // 0: the cores this process may use (affinity and cgroup)
   std::optional<CpuIsa> isa = {};      // default: the best one that the machine has
+  bool place_by_node = true;           // threads and memory, where there are several memory nodes
 };
 
 // The best instruction set that has kernels here and runs on this machine.

@@ -1,8 +1,10 @@
 #include "backends/cpu/cpu_context.h"
 
 #include <new>
+#include <utility>
 
 #include "backends/cpu/kernels.h"
+#include "base/check.h"
 
 namespace deltaserve {
 namespace {
@@ -18,13 +20,22 @@ HugeBuffer allocate_or_throw(size_t bytes) {
   return std::move(*buffer);
 }
 
+// Work is always shared out among all threads of the context.
+ThreadPlacement for_threads(ThreadPlacement placement, int32_t threads) {
+  DS_CHECK(!placement.active() || placement.threads == threads);
+  placement.threads = threads;
+  return placement;
+}
+
 }  // namespace
 
-CpuContext::CpuContext(DType dtype, CpuIsa instruction_set, int32_t thread_count)
+CpuContext::CpuContext(DType dtype, CpuIsa instruction_set, int32_t thread_count,
+                       ThreadPlacement thread_placement)
     : compute_dtype(dtype),
       isa(instruction_set),
       threads(thread_count),
-      kernels(&cpu_kernels(instruction_set)) {
+      kernels(&cpu_kernels(instruction_set)),
+      placement(for_threads(std::move(thread_placement), thread_count)) {
   thread_scratch_.resize(static_cast<size_t>(threads));
   require_thread_scratch(kMinThreadScratch);
 }

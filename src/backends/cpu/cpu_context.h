@@ -8,6 +8,7 @@
 
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cpu/memory.h"
+#include "backends/cpu/thread_placement.h"
 #include "ops/backend.h"
 #include "tensor/dtype.h"
 
@@ -17,12 +18,14 @@ struct CpuKernels;
 
 class CpuContext {
  public:
-  CpuContext(DType dtype, CpuIsa instruction_set, int32_t thread_count);
+  CpuContext(DType dtype, CpuIsa instruction_set, int32_t thread_count,
+             ThreadPlacement thread_placement = {});
 
   const DType compute_dtype;  // X: kF32 or kBF16
   const CpuIsa isa;
   const int32_t threads;
   const CpuKernels* const kernels;  // the table of `isa`
+  const ThreadPlacement placement;  // of weights made here, and of who reads them
 
   // The largest step there will be; zeros until `reserve`.
   StepLimits limits;

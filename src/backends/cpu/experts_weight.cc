@@ -46,6 +46,17 @@ Result<DType> check_experts(const CpuContext& context, std::span<const TensorVie
 
 }  // namespace
 
+ExpertPanels::Place ExpertPanels::at(const ThreadPlacement& placement, int64_t place) const {
+  for (int32_t part = 0;; ++part) {
+    const IndexRange share = placement.share(panels, part);
+    if (place < experts * share.end) {
+      const int64_t own = share.end - share.begin;
+      const int64_t index = place - experts * share.begin;
+      return {.expert = index / own, .panel = share.begin + index % own};
+    }
+  }
+}
+
 Result<std::unique_ptr<ExpertsWeight>> make_cpu_experts(CpuContext& context,
                                                         std::span<const TensorView> gate,
                                                         std::span<const TensorView> up,
@@ -58,37 +69,37 @@ Result<std::unique_ptr<ExpertsWeight>> make_cpu_experts(CpuContext& context,
   weight->E = static_cast<int64_t>(gate.size());
   weight->I = gate[0].shape[0];
   weight->H = gate[0].shape[1];
-  const int64_t gate_up_columns = ceil_div(weight->I, kHalfPanel) * kPanelColumns;
-  const int64_t down_columns = ceil_div(weight->H, kPanelColumns) * kPanelColumns;
+  const ExpertPanels gate_up_panels{weight->E, ceil_div(weight->I, kHalfPanel)};
+  const ExpertPanels down_panels{weight->E, ceil_div(weight->H, kPanelColumns)};
   const auto gate_up_row = [&](int64_t column) -> SourceRow {
-    const auto expert = static_cast<size_t>(column / gate_up_columns);
-    const int64_t local = column % gate_up_columns;
-    const int64_t row = local / kPanelColumns * kHalfPanel + local % kHalfPanel;
+    const auto [expert, panel] = gate_up_panels.at(context.placement, column / kPanelColumns);
+    const auto e = static_cast<size_t>(expert);
+    const int64_t row = panel * kHalfPanel + column % kHalfPanel;
     if (row >= weight->I) {
       return {};
     }
-    return {.view = local % kPanelColumns < kHalfPanel ? &gate[expert] : &up[expert], .row = row};
+    return {.view = column % kPanelColumns < kHalfPanel ? &gate[e] : &up[e], .row = row};
   };
   const auto down_row = [&](int64_t column) -> SourceRow {
-    const int64_t row = column % down_columns;
-    return row < weight->H
-               ? SourceRow{.view = &down[static_cast<size_t>(column / down_columns)], .row = row}
-               : SourceRow{};
+    const auto [expert, panel] = down_panels.at(context.placement, column / kPanelColumns);
+    const int64_t row = panel * kPanelColumns + column % kPanelColumns;
+    return row < weight->H ? SourceRow{.view = &down[static_cast<size_t>(expert)], .row = row}
+                           : SourceRow{};
   };
-  Result<PanelMatrix> gate_up = make_panels(context, weight->E * gate_up_columns / kPanelColumns,
-                                            weight->H, *dtype, gate_up_row);
+  Result<PanelMatrix> gate_up = make_panels(context, weight->E * gate_up_panels.panels, weight->H,
+                                            *dtype, gate_up_row, weight->E);
   if (!gate_up) {
     return std::unexpected(gate_up.error());
   }
-  Result<PanelMatrix> down_panels =
-      make_panels(context, weight->E * down_columns / kPanelColumns, weight->I, *dtype, down_row);
-  if (!down_panels) {
-    return std::unexpected(down_panels.error());
+  Result<PanelMatrix> down_matrix =
+      make_panels(context, weight->E * down_panels.panels, weight->I, *dtype, down_row, weight->E);
+  if (!down_matrix) {
+    return std::unexpected(down_matrix.error());
   }
   weight->gate_up = std::move(*gate_up);
-  weight->down = std::move(*down_panels);
-  weight->bytes_per_expert = weight->gate_up_panels() * weight->gate_up.panel_bytes +
-                             weight->down_panels() * weight->down.panel_bytes;
+  weight->down = std::move(*down_matrix);
+  weight->bytes_per_expert = gate_up_panels.panels * weight->gate_up.panel_bytes +
+                             down_panels.panels * weight->down.panel_bytes;
   weight->kernel = fmt::format("{}, grouped by expert", matrix_kernels(context, *dtype).name);
   return weight;
 }

@@ -1,7 +1,8 @@
 #include "backends/cpu/matrix_multiply.h"
 
 #include <algorithm>
-#include <atomic>
+
+#include "backends/cpu/node_tasks.h"
 
 namespace deltaserve {
 namespace {
@@ -201,8 +202,11 @@ void multiply(CpuContext& context, const MultiplyArgs& args, TileSink sink) {
     const PackedRows packed = packed_layout(context, kernels, count, matrix.K, packed_data);
     const TaskShape shape = choose_task_shape(context.threads, matrix.panels, kernels, packed);
     const int64_t groups = ceil_div(matrix.panels, shape.panels);
-    const int64_t tasks = groups * ceil_div(packed.tiles, shape.tiles);
-    std::atomic<int64_t> next = 0;
+    const int64_t row_parts = ceil_div(packed.tiles, shape.tiles);
+    NodeTasks tasks(context.placement, [&](int32_t part) {
+      const IndexRange own = context.placement.share(groups, part);
+      return (own.end - own.begin) * row_parts;
+    });
     parallel_region(context.threads, [&](const Team& team) {
       const IndexRange share = team.share(packed.tiles);
       for (int64_t t = share.begin; t < share.end; ++t) {
@@ -212,9 +216,10 @@ void multiply(CpuContext& context, const MultiplyArgs& args, TileSink sink) {
       }
       team.barrier();
       auto* scratch = context.thread_scratch<float>(team.thread);
-      for (int64_t i = next.fetch_add(1); i < tasks; i = next.fetch_add(1)) {
-        const int64_t panel = i % groups * shape.panels;
-        const int64_t tile = i / groups * shape.tiles;
+      tasks.run(team.thread, [&](int32_t part, int64_t i) {
+        const IndexRange own = context.placement.share(groups, part);
+        const int64_t panel = (own.begin + i % (own.end - own.begin)) * shape.panels;
+        const int64_t tile = i / (own.end - own.begin) * shape.tiles;
         const MultiplyTask task{.kernels = &kernels,
                                 .rows = &packed,
                                 .matrix = &matrix,
@@ -223,7 +228,7 @@ void multiply(CpuContext& context, const MultiplyArgs& args, TileSink sink) {
         multiply_task(task, scratch, [&](float* c, int64_t row, int64_t rows, int64_t p) {
           sink(c, first + row, rows, p);
         });
-      }
+      });
     });
   }
 }

@@ -13,6 +13,7 @@
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/matrix_multiply.h"
 #include "backends/cpu/matrix_ops.h"
+#include "backends/cpu/node_tasks.h"
 #include "backends/cpu/panel_matrix.h"
 #include "base/check.h"
 
@@ -110,26 +111,26 @@ class MoeBlock {
 
   void run() {
     sort_by_expert(args_, tokens_, args_.expert_ids + first_ * args_.K, ws_);
-    std::atomic<int64_t> next[4] = {0, 0, 0, 0};
-    const int64_t gate_up_parts = parts_of(weight_.gate_up_panels());
-    const int64_t down_parts = parts_of(weight_.down_panels());
+    std::atomic<int64_t> next_row = 0;
+    std::atomic<int64_t> next_inner = 0;
+    const ExpertPanels gate_up = weight_.gate_up_panels();
+    const ExpertPanels down = weight_.down_panels();
+    NodeTasks gate_up_tasks = tasks_of(gate_up);
+    NodeTasks down_tasks = tasks_of(down);
     parallel_region(context_.threads, [&](const Team& team) {
       auto* scratch = context_.thread_scratch<float>(team.thread);
-      for_each(next[0], ws_.num_works, [&](int64_t i) { pack_rows(ws_.works[i], scratch); });
+      for_each(next_row, ws_.num_works, [&](int64_t i) { pack_rows(ws_.works[i], scratch); });
       team.barrier();
-      for_each(next[1], ws_.num_works * gate_up_parts, [&](int64_t i) {
-        multiply_gate_up(ws_.works[i / gate_up_parts],
-                         split_range(weight_.gate_up_panels(), gate_up_parts, i % gate_up_parts),
-                         scratch);
+      gate_up_tasks.run(team.thread, [&](int32_t node, int64_t i) {
+        multiply_gate_up(part_of(gate_up, node, i), scratch);
       });
       team.barrier();
       if (packs_later()) {
-        for_each(next[3], ws_.num_works, [&](int64_t i) { pack_inner(ws_.works[i]); });
+        for_each(next_inner, ws_.num_works, [&](int64_t i) { pack_inner(ws_.works[i]); });
         team.barrier();
       }
-      for_each(next[2], ws_.num_works * down_parts, [&](int64_t i) {
-        multiply_down(ws_.works[i / down_parts],
-                      split_range(weight_.down_panels(), down_parts, i % down_parts), scratch);
+      down_tasks.run(team.thread, [&](int32_t node, int64_t i) {
+        multiply_down(part_of(down, node, i), scratch);
       });
       team.barrier();
       const IndexRange share = team.share(tokens_);
@@ -147,9 +148,34 @@ class MoeBlock {
     }
   }
 
-  // Into how many parts to cut the panels of an expert so that all threads find work.
-  int64_t parts_of(int64_t panels) const {
-    return std::clamp<int64_t>(ceil_div(8 * int64_t{context_.threads}, ws_.num_works), 1, panels);
+  // A task: the rows of a work times panels of its expert that lie together.
+  struct Part {
+    const Work& work;
+    IndexRange panels;  // of the expert
+    int64_t offset;     // of the matrix' panels against these
+  };
+
+  // Into how many parts to cut a node's panels of an expert so that all threads find work.
+  int64_t parts_of(IndexRange share) const {
+    return std::clamp<int64_t>(ceil_div(8 * int64_t{context_.threads}, ws_.num_works), 1,
+                               share.end - share.begin);
+  }
+
+  NodeTasks tasks_of(const ExpertPanels& panels) const {
+    return {context_.placement, [&](int32_t node) {
+              const IndexRange share = context_.placement.share(panels.panels, node);
+              return share.begin == share.end ? 0 : ws_.num_works * parts_of(share);
+            }};
+  }
+
+  Part part_of(const ExpertPanels& panels, int32_t node, int64_t task) const {
+    const IndexRange share = context_.placement.share(panels.panels, node);
+    const int64_t parts = parts_of(share);
+    const Work& work = ws_.works[task / parts];
+    const IndexRange own = split_range(share.end - share.begin, parts, task % parts);
+    return {.work = work,
+            .panels = {share.begin + own.begin, share.begin + own.end},
+            .offset = panels.offset(share, work.expert)};
   }
 
   static const MatrixKernels& for_work(const MatrixKernels& kernels, const Work& work) {
@@ -228,36 +254,34 @@ class MoeBlock {
   }
 
   MultiplyTask task_of(const MatrixKernels& kernels, const PackedRows& rows,
-                       const PanelMatrix& matrix, int64_t first_panel, IndexRange panels) const {
+                       const PanelMatrix& matrix, const Part& part) const {
     return {.kernels = &kernels,
             .rows = &rows,
             .matrix = &matrix,
             .tiles = {0, rows.tiles},
-            .panels = {first_panel + panels.begin, first_panel + panels.end}};
+            .panels = {part.offset + part.panels.begin, part.offset + part.panels.end}};
   }
 
-  void multiply_gate_up(const Work& work, IndexRange panels, float* scratch) const {
+  void multiply_gate_up(const Part& part, float* scratch) const {
     const CpuKernels& kernels = *context_.kernels;
-    const PackedRows x = rows_of(gate_up_, work, weight_.H, ws_.x);
-    const int64_t first_panel = work.expert * weight_.gate_up_panels();
-    multiply_task(task_of(for_work(gate_up_, work), x, weight_.gate_up, first_panel, panels),
-                  scratch, [&](float* c, int64_t row, int64_t rows, int64_t panel) {
+    const PackedRows x = rows_of(gate_up_, part.work, weight_.H, ws_.x);
+    multiply_task(task_of(for_work(gate_up_, part.work), x, weight_.gate_up, part), scratch,
+                  [&](float* c, int64_t row, int64_t rows, int64_t panel) {
                     kernels.silu_mul(c, rows);
-                    const int64_t column = (panel - first_panel) * kHalfPanel;
-                    store_inner(c, work, row, rows, column,
+                    const int64_t column = (panel - part.offset) * kHalfPanel;
+                    store_inner(c, part.work, row, rows, column,
                                 std::min(kHalfPanel, weight_.I - column));
                   });
   }
 
-  void multiply_down(const Work& work, IndexRange panels, float* scratch) const {
-    const PackedRows act = rows_of(down_, work, weight_.I, ws_.act);
-    const int64_t first_panel = work.expert * weight_.down_panels();
-    multiply_task(task_of(for_work(down_, work), act, weight_.down, first_panel, panels), scratch,
+  void multiply_down(const Part& part, float* scratch) const {
+    const PackedRows act = rows_of(down_, part.work, weight_.I, ws_.act);
+    multiply_task(task_of(for_work(down_, part.work), act, weight_.down, part), scratch,
                   [&](float* c, int64_t row, int64_t rows, int64_t panel) {
-                    const int64_t column = (panel - first_panel) * kPanelColumns;
+                    const int64_t column = (panel - part.offset) * kPanelColumns;
                     context_.kernels->store_f32(
                         c, rows, std::min(kPanelColumns, weight_.H - column),
-                        ws_.out + (work.begin + row) * weight_.H + column, weight_.H);
+                        ws_.out + (part.work.begin + row) * weight_.H + column, weight_.H);
                   });
   }
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/cpu/numa_memory.h"
 #include "backends/cpu/threads.h"
 #include "tensor/quantize.h"
 
@@ -156,7 +157,7 @@ Result<void> join_panel_dtype(const CpuContext& context, DType source,
 }
 
 Result<PanelMatrix> make_panels(CpuContext& context, int64_t panels, int64_t K, DType dtype,
-                                FunctionRef<SourceRow(int64_t)> row_of) {
+                                FunctionRef<SourceRow(int64_t)> row_of, int64_t experts) {
   PanelMatrix matrix;
   matrix.K = K;
   matrix.panels = panels;
@@ -167,9 +168,22 @@ Result<PanelMatrix> make_panels(CpuContext& context, int64_t panels, int64_t K, 
     return std::unexpected(data.error());
   }
   matrix.data = std::move(*data);
+  const ThreadPlacement& placement = context.placement;
+  const auto panels_of = [&](int32_t part) -> IndexRange {
+    const IndexRange share = placement.share(panels / experts, part);
+    return {share.begin * experts, share.end * experts};
+  };
+  for (int32_t part = 0; placement.active() && part < placement.num_parts(); ++part) {
+    const IndexRange own = panels_of(part);
+    prefer_node(matrix.data.data() + own.begin * matrix.panel_bytes,
+                static_cast<size_t>((own.end - own.begin) * matrix.panel_bytes),
+                placement.nodes[static_cast<size_t>(part)].node);
+  }
   const int64_t step_bytes = kPanelKStep * kPanelColumns * dtype_size(dtype);
-  parallel_for(context.threads, panels, 1, [&](int64_t begin, int64_t end, int32_t) {
-    for (int64_t p = begin; p < end; ++p) {
+  parallel_region(context.threads, [&](const Team& team) {
+    const IndexRange own =
+        placement.thread_share(panels_of(placement.part_of(team.thread)), team.thread);
+    for (int64_t p = own.begin; p < own.end; ++p) {
       SourceRow columns[kPanelColumns];
       for (int64_t c = 0; c < kPanelColumns; ++c) {
         columns[c] = row_of(p * kPanelColumns + c);

@@ -54,9 +54,10 @@ Result<void> join_panel_dtype(const CpuContext& context, DType source,
 int64_t panel_offset(DType dtype, int64_t k);
 
 // Lays out `panels` panels in parallel; row_of(c) for c in [0, 32 * panels) names the source of a
-// column. Sources have K columns and a float type, or all the integer type `dtype`.
+// column. Sources have K columns and a float type, or all the integer type `dtype`. Each of the
+// placement's nodes gets its share of the panels; of `experts` that share follow each other there.
 Result<PanelMatrix> make_panels(CpuContext& context, int64_t panels, int64_t K, DType dtype,
-                                FunctionRef<SourceRow(int64_t)> row_of);
+                                FunctionRef<SourceRow(int64_t)> row_of, int64_t experts = 1);
 
 // The kernel that multiplies activations of the context's dtype by panels of this dtype.
 const MatrixKernels& matrix_kernels(const CpuContext& context, DType panel_dtype);

@@ -9,6 +9,8 @@
 #include <xmmintrin.h>
 #endif
 
+#include "backends/cpu/thread_binding.h"
+
 // The two calls of the OpenMP runtime that are needed; not every compiler that reads this file (the
 // linter's) has omp.h beside it.
 extern "C" {
@@ -64,6 +66,7 @@ void parallel_region(int32_t threads, FunctionRef<void(const Team&)> body) {
   {
     const FlushDenormals flush;
     try {
+      follow_thread_binding(omp_get_thread_num());
       body(Team{.thread = omp_get_thread_num(), .size = omp_get_num_threads()});
     } catch (...) {
       const std::lock_guard lock(failure_mutex);

@@ -1,0 +1,344 @@
+// Where compute threads and memory go: sysfs trees of other machines, the plan for them, and what
+// Linux says of pages and threads of this one. Two nodes that are the same real one show that the
+// bits of a product do not depend on the placement.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "backends/cpu/memory.h"
+#include "backends/cpu/node_tasks.h"
+#include "backends/cpu/numa_memory.h"
+#include "backends/cpu/numa_topology.h"
+#include "backends/cpu/thread_binding.h"
+#include "backends/cpu/thread_placement.h"
+#include "placement_util.h"
+
+namespace deltaserve {
+namespace {
+
+namespace fs = std::filesystem;
+using Ids = std::vector<int32_t>;
+
+// A directory with the files of a machine.
+class MachineFiles {
+ public:
+  explicit MachineFiles(const std::map<std::string, std::string>& files)
+      : root_(fs::temp_directory_path() / ("placement_test_" + std::to_string(getpid()))) {
+    for (const auto& [path, text] : files) {
+      fs::create_directories((root_ / path).parent_path());
+      std::ofstream(root_ / path) << text << '\n';
+    }
+  }
+  MachineFiles(const MachineFiles&) = delete;
+  ~MachineFiles() { fs::remove_all(root_); }
+
+  Result<NumaTopology> read() const { return read_numa_topology(root_); }
+
+ private:
+  fs::path root_;
+};
+
+const std::string kNode = "sys/devices/system/node/";
+const std::string kCpu = "sys/devices/system/cpu/";
+
+std::string status(const std::string& cpus, const std::string& memory) {
+  return "Name:\tserver\nCpus_allowed:\tff\nCpus_allowed_list:\t" + cpus +
+         "\nMems_allowed:\t3\nMems_allowed_list:\t" + memory;
+}
+
+// Two sockets of four cores with two hardware threads: CPU c and c + 8 are one core.
+std::map<std::string, std::string> two_sockets() {
+  std::map<std::string, std::string> files = {
+      {kNode + "online", "0-1"},
+      {kNode + "has_memory", "0-1"},
+      {kNode + "node0/cpulist", "0-3,8-11"},
+      {kNode + "node1/cpulist", "4-7,12-15"},
+      {kNode + "node0/distance", "10 21"},
+      {kNode + "node1/distance", "21 10"},
+      {kCpu + "online", "0-15"},
+      {"proc/self/status", status("0-15", "0-1")},
+  };
+  for (int cpu = 0; cpu < 16; ++cpu) {
+    files[kCpu + "cpu" + std::to_string(cpu) + "/topology/thread_siblings_list"] =
+        std::to_string(cpu % 8) + "," + std::to_string(cpu % 8 + 8);
+  }
+  return files;
+}
+
+TEST(IdList, ReadsAndWritesWhatLinuxWrites) {
+  EXPECT_EQ(parse_id_list("0-3,8,10-11").value(), (Ids{0, 1, 2, 3, 8, 10, 11}));
+  EXPECT_TRUE(parse_id_list("").value().empty());
+  EXPECT_EQ(format_id_list({0, 1, 2, 3, 8, 10, 11}), "0-3,8,10-11");
+  EXPECT_EQ(format_id_list({}), "");
+  for (const char* text :
+       {"a", "1-", "3-1", "1,", ",1", "-1", "1 2", "0-99999999", "99999999999"}) {
+    EXPECT_FALSE(parse_id_list(text).has_value()) << text;
+  }
+}
+
+TEST(NumaTopology, TwoSocketsWithHardwareThreads) {
+  const NumaTopology topology = MachineFiles(two_sockets()).read().value();
+  ASSERT_EQ(topology.nodes.size(), 2U);
+  EXPECT_EQ(topology.nodes[1].id, 1);
+  EXPECT_EQ(topology.nodes[1].cores, (std::vector<Ids>{{4, 12}, {5, 13}, {6, 14}, {7, 15}}));
+}
+
+TEST(NumaTopology, KeepsToAffinityAndOnlineCpus) {
+  auto files = two_sockets();
+  files[kCpu + "online"] = "0-12,14-15";
+  files["proc/self/status"] = status("2-5,13-15", "0-1");
+  const NumaTopology topology = MachineFiles(files).read().value();
+  ASSERT_EQ(topology.nodes.size(), 2U);
+  EXPECT_EQ(topology.nodes[0].cores, (std::vector<Ids>{{2}, {3}}));
+  EXPECT_EQ(topology.nodes[1].cores, (std::vector<Ids>{{4}, {5}, {14}, {15}}));
+}
+
+// A cpuset with the memory of one node: its cores are all beside that.
+TEST(NumaTopology, ForbiddenMemoryLendsItsCores) {
+  auto files = two_sockets();
+  files["proc/self/status"] = status("0-15", "1");
+  const NumaTopology topology = MachineFiles(files).read().value();
+  ASSERT_EQ(topology.nodes.size(), 1U);
+  EXPECT_EQ(topology.nodes[0].id, 1);
+  EXPECT_EQ(topology.nodes[0].cores.size(), 8U);
+}
+
+// Four nodes in two pairs; nodes 1 and 2 have no memory, node 5 has memory and no cores.
+TEST(NumaTopology, MemorylessNodesGoToTheNearest) {
+  const NumaTopology topology = MachineFiles({
+                                                 {kNode + "online", "0-3,5"},
+                                                 {kNode + "has_memory", "0,3,5"},
+                                                 {kNode + "node0/cpulist", "0-1"},
+                                                 {kNode + "node1/cpulist", "2-3"},
+                                                 {kNode + "node2/cpulist", "4-5"},
+                                                 {kNode + "node3/cpulist", "6-7"},
+                                                 {kNode + "node5/cpulist", ""},
+                                                 {kNode + "node1/distance", "12 10 32 32 40"},
+                                                 {kNode + "node2/distance", "32 32 10 12 40"},
+                                                 {kCpu + "online", "0-7"},
+                                                 {"proc/self/status", status("0-7", "0-7")},
+                                             })
+                                    .read()
+                                    .value();
+  ASSERT_EQ(topology.nodes.size(), 2U);
+  EXPECT_EQ(topology.nodes[0].cores, (std::vector<Ids>{{0}, {1}, {2}, {3}}));
+  EXPECT_EQ(topology.nodes[1].id, 3);
+  EXPECT_EQ(topology.nodes[1].cores, (std::vector<Ids>{{4}, {5}, {6}, {7}}));
+}
+
+TEST(NumaTopology, KernelsWithoutNodesAndBrokenFiles) {
+  std::map<std::string, std::string> files = {{"proc/self/status", "Name:\tx"}};
+  EXPECT_TRUE(MachineFiles(files).read().value().nodes.empty());
+  files = two_sockets();
+  files[kNode + "node1/cpulist"] = "4-";
+  const auto broken = MachineFiles(files).read();
+  ASSERT_FALSE(broken.has_value());
+  EXPECT_NE(broken.error().message.find("node1/cpulist: '4-'"), std::string::npos)
+      << broken.error().message;
+  files = two_sockets();
+  files["proc/self/status"] = "Name:\tx";
+  EXPECT_FALSE(MachineFiles(files).read().has_value());
+  files = two_sockets();
+  files[kNode + "has_memory"] = "0";
+  files[kNode + "node1/distance"] = "";
+  EXPECT_FALSE(MachineFiles(files).read().has_value());
+}
+
+TEST(NumaTopology, OfThisMachineHasTheCallersCore) {
+  const NumaTopology topology = read_numa_topology().value();
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+  for (const NumaNode& node : topology.nodes) {
+    for (const Ids& core : node.cores) {
+      for (const int32_t cpu : core) {
+        EXPECT_TRUE(CPU_ISSET(static_cast<size_t>(cpu), &allowed)) << cpu;
+      }
+    }
+  }
+}
+
+NumaTopology topology_of(const std::vector<int32_t>& cores_of_nodes, int32_t hardware_threads) {
+  NumaTopology topology;
+  int32_t cpu = 0;
+  for (size_t node = 0; node < cores_of_nodes.size(); ++node) {
+    NumaNode one{.id = static_cast<int32_t>(node), .cores = {}};
+    for (int32_t core = 0; core < cores_of_nodes[node]; ++core) {
+      Ids cpus;
+      for (int32_t i = 0; i < hardware_threads; ++i) cpus.push_back(cpu++);
+      one.cores.push_back(cpus);
+    }
+    topology.nodes.push_back(one);
+  }
+  return topology;
+}
+
+TEST(ThreadPlacement, FillsNodesInTurnOneThreadACore) {
+  const ThreadPlacement plan = plan_placement(topology_of({4, 4}, 2), 6);
+  ASSERT_EQ(plan.nodes.size(), 2U);
+  EXPECT_EQ(plan.nodes[0].cpus, (Ids{0, 2, 4}));
+  EXPECT_EQ(plan.nodes[1].cpus, (Ids{8, 10, 12}));
+  EXPECT_EQ(plan.nodes[1].first_thread, 3);
+  EXPECT_EQ(plan.part_of(2), 0);
+  EXPECT_EQ(plan.part_of(3), 1);
+  EXPECT_EQ(describe_placement(plan),
+            "3 threads on node 0 (CPUs 0,2,4), 3 threads on node 1 (CPUs 8,10,12)");
+}
+
+TEST(ThreadPlacement, SecondHardwareThreadsComeLast) {
+  const ThreadPlacement plan = plan_placement(topology_of({2, 2}, 2), 6);
+  ASSERT_EQ(plan.nodes.size(), 2U);
+  EXPECT_EQ(plan.nodes[0].cpus, (Ids{0, 2, 1}));
+  EXPECT_EQ(plan.nodes[1].cpus, (Ids{4, 6, 5}));
+}
+
+TEST(ThreadPlacement, NodesOfDifferentSize) {
+  for (int32_t threads = 2; threads <= 13; ++threads) {
+    const ThreadPlacement plan = plan_placement(topology_of({8, 1, 4}, 1), threads);
+    ASSERT_TRUE(plan.active()) << threads;
+    int32_t next = 0;
+    std::set<int32_t> cpus;
+    for (const NodeShare& node : plan.nodes) {
+      EXPECT_EQ(node.first_thread, next);
+      EXPECT_EQ(node.cpus.size(), static_cast<size_t>(node.num_threads));
+      cpus.insert(node.cpus.begin(), node.cpus.end());
+      next += node.num_threads;
+    }
+    EXPECT_EQ(next, threads);
+    EXPECT_EQ(cpus.size(), static_cast<size_t>(threads)) << "no core twice";
+  }
+}
+
+TEST(ThreadPlacement, SaysWhyNothingIsPlaced) {
+  EXPECT_EQ(plan_placement(topology_of({8}, 1), 8).why_none, "one memory node");
+  EXPECT_EQ(plan_placement(topology_of({2, 2}, 1), 5).why_none, "5 threads for 4 usable CPUs");
+  EXPECT_EQ(plan_placement(topology_of({2, 2}, 1), 1).why_none, "too few threads for two nodes");
+  EXPECT_EQ(plan_placement(topology_of(Ids(17, 1), 1), 17).why_none, "more than 16 memory nodes");
+  EXPECT_EQ(cpu_placement({.threads = 3, .place_by_node = false}).value().why_none, "--numa off");
+  EXPECT_FALSE(plan_placement({}, 4).active());
+}
+
+TEST(ThreadPlacement, SharesCoverEverythingOnce) {
+  for (const ThreadPlacement& plan :
+       {ThreadPlacement{.threads = 5, .nodes = {}}, same_node_twice(5), same_node_twice(2)}) {
+    for (const int64_t count : {0, 1, 3, 32, 77}) {
+      int64_t next = 0;
+      for (int32_t part = 0; part < plan.num_parts(); ++part) {
+        const IndexRange share = plan.share(count, part);
+        EXPECT_EQ(share.begin, next);
+        int64_t next_of_thread = share.begin;
+        for (int32_t thread = 0; thread < plan.threads; ++thread) {
+          if (plan.part_of(thread) != part) continue;
+          const IndexRange own = plan.thread_share(share, thread);
+          EXPECT_EQ(own.begin, next_of_thread);
+          next_of_thread = own.end;
+        }
+        EXPECT_EQ(next_of_thread, share.end);
+        next = share.end;
+      }
+      EXPECT_EQ(next, count);
+    }
+  }
+}
+
+TEST(NodeTasks, EachTaskOnceAndOwnOnesFirst) {
+  const ThreadPlacement plan = same_node_twice(4);
+  NodeTasks tasks(plan, [](int32_t part) { return part == 0 ? 3 : 5; });
+  std::vector<std::pair<int32_t, int64_t>> seen;
+  tasks.run(3, [&](int32_t part, int64_t index) { seen.emplace_back(part, index); });
+  ASSERT_EQ(seen.size(), 8U);
+  EXPECT_EQ(seen.front(), (std::pair<int32_t, int64_t>(1, 0)));
+  EXPECT_EQ(seen.back(), (std::pair<int32_t, int64_t>(0, 2)));
+  tasks.run(0, [&](int32_t, int64_t) { ADD_FAILURE() << "nothing is left"; });
+}
+
+class NumaMemory : public testing::Test {
+ protected:
+  static constexpr size_t kBytes = size_t{8} << 20;
+
+  // The nodes of some pages once they are written; what a container that forbids policies says
+  // instead is checked too.
+  static void expect_pages(std::byte* data, int32_t node) {
+    const std::vector<std::byte*> pages = {data, data + kBytes / 4, data + kBytes - 4096};
+    for (std::byte* address : pages) *address = std::byte{1};
+    if (const Result<void> allowed = check_memory_policy(); !allowed) {
+      EXPECT_NE(allowed.error().message.find("mbind"), std::string::npos);
+      return;
+    }
+    EXPECT_EQ(nodes_of_pages(pages).value(), Ids(pages.size(), node));
+  }
+
+  const HugeBuffer buffer_ = HugeBuffer::allocate(kBytes).value();
+  const NumaTopology topology_ = read_numa_topology().value();
+};
+
+TEST_F(NumaMemory, PagesComeFromTheNodeThatIsAskedFor) {
+  for (const NumaNode& node : topology_.nodes) {
+    const HugeBuffer buffer = HugeBuffer::allocate(kBytes).value();
+    prefer_node(buffer.data(), kBytes, node.id);
+    expect_pages(buffer.data(), node.id);
+  }
+}
+
+TEST_F(NumaMemory, InterleavesOverTheNodesOfAPlacement) {
+  ThreadPlacement plan = same_node_twice(2);
+  interleave_nodes(buffer_.data(), kBytes, plan);
+  expect_pages(buffer_.data(), plan.nodes.front().node);
+}
+
+// Of two ranges that meet inside a page the first one has it.
+TEST_F(NumaMemory, TakesUnevenRanges) {
+  prefer_node(buffer_.data(), 5000, 0);
+  prefer_node(buffer_.data() + 5000, kBytes - 5000, 0);
+  prefer_node(buffer_.data() + 100, 200, 0);
+  expect_pages(buffer_.data(), 0);
+}
+
+Ids affinity() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  EXPECT_EQ(sched_getaffinity(0, sizeof(set), &set), 0);
+  Ids cpus;
+  for (int32_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(static_cast<size_t>(cpu), &set)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+std::vector<Ids> affinities_of_team(int32_t threads) {
+  std::vector<Ids> team(static_cast<size_t>(threads));
+  parallel_region(threads,
+                  [&](const Team& t) { team[static_cast<size_t>(t.thread)] = affinity(); });
+  return team;
+}
+
+TEST(ThreadBinding, WorkersAtOnceCallersOnDemandAndAllGetBackWhatTheyHad) {
+  const Ids all = affinity();
+  ThreadPlacement plan = same_node_twice(3);  // threads 0 and 1 to 2
+  plan.nodes[0].cpus = {all.front()};
+  plan.nodes[1].cpus = {all.back(), all.front()};
+  {
+    ThreadBinding binding(plan);
+    EXPECT_EQ(affinities_of_team(3), (std::vector<Ids>{all, {all.back()}, {all.front()}}));
+    binding.bind_callers();
+    EXPECT_EQ(affinities_of_team(3),
+              (std::vector<Ids>{{all.front()}, {all.back()}, {all.front()}}));
+  }
+  EXPECT_EQ(affinity(), all);
+  EXPECT_EQ(affinities_of_team(3), std::vector<Ids>(3, all));
+}
+
+TEST(ThreadBinding, NothingWithoutNodes) {
+  const Ids all = affinity();
+  ThreadBinding binding({.threads = 2, .nodes = {}});
+  binding.bind_callers();
+  EXPECT_EQ(affinities_of_team(2), std::vector<Ids>(2, all));
+}
+
+}  // namespace
+}  // namespace deltaserve
