@@ -157,6 +157,22 @@ TEST_P(MatrixOps, GateUpSilu) {
   }
 }
 
+// Matrices whose rows are shared out in all ways that a kernel for few rows of x may have.
+TEST_P(MatrixOps, FewRowsOfLargeMatrices) {
+  for (const auto& [N, K] : {std::pair{8200, 128}, std::pair{42'024, 64}}) {
+    const HostMatrix matrix(DType::kBF16, N, K, 25);
+    for (const int64_t M : {9, 32}) {
+      expect_close(run_linear(*backend_, {matrix.view}, M, true),
+                   run_linear(*reference_, {matrix.view}, M, true), kSumTolerance, kSumTolerance,
+                   std::to_string(M) + " x " + std::to_string(N));
+    }
+  }
+  const HostMatrix gate(DType::kBF16, 17'000, 64, 26);
+  const HostMatrix up(DType::kBF16, 17'000, 64, 27);
+  expect_close(run_gate_up(*backend_, gate, up, 19), run_gate_up(*reference_, gate, up, 19),
+               tolerance_, kSumTolerance, "19 x 17,000, gate and up");
+}
+
 TEST_P(MatrixOps, GateUpSiluOfManyRows) {
   const HostMatrix gate(DType::kBF16, 136, 192, 23);
   const HostMatrix up(DType::kBF16, 136, 192, 24);

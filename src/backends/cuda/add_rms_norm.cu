@@ -115,9 +115,9 @@ NormKernel<X> choose_kernel(int64_t H) {
   return H % kVector == 0 && vectors <= kMaxVectors ? kKernels[vectors - 1] : norm_in_two_passes<X>;
 }
 
-// Up to so many rows the next product's blocks find room beside this kernel's and ask for W while
-// it runs; streamed products (streamed_product.cu) would settle unevenly.
-constexpr int64_t kMostBeside = 1;
+// Up to so many rows the next product is one whose blocks find room beside this kernel's and ask
+// for W while it runs.
+constexpr int64_t kMostBeside = kMaxStreamedRows;
 
 }  // namespace
 }  // namespace cuda

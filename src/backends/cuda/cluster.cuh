@@ -7,23 +7,49 @@
 
 namespace deltaserve::cuda {
 
-// As `launch`, with `size` neighbouring blocks a cluster.
+// The configuration of a launch with `size` neighbouring blocks a cluster. If `early`, the kernel
+// may start early as by launch_early.
+class ClusterConfig {
+ public:
+  ClusterConfig(const CudaContext& context, unsigned size, const LaunchShape& shape, bool early) {
+    attributes_[0].id = cudaLaunchAttributeClusterDimension;
+    attributes_[0].val.clusterDim.x = size;
+    attributes_[0].val.clusterDim.y = 1;
+    attributes_[0].val.clusterDim.z = 1;
+    attributes_[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes_[1].val.programmaticStreamSerializationAllowed = 1;
+    config_.gridDim = shape.grid;
+    config_.blockDim = shape.block;
+    config_.dynamicSmemBytes = shape.shared_bytes;
+    config_.stream = context.stream;
+    config_.attrs = attributes_;
+    config_.numAttrs = early ? 2 : 1;
+  }
+  ClusterConfig(const ClusterConfig&) = delete;
+  ClusterConfig& operator=(const ClusterConfig&) = delete;
+
+  const cudaLaunchConfig_t* get() const { return &config_; }
+
+ private:
+  cudaLaunchAttribute attributes_[2]{};
+  cudaLaunchConfig_t config_{};
+};
+
 template <typename... Params, typename... Args>
 void launch_cluster(const CudaContext& context, void (*kernel)(Params...), unsigned size,
                     const LaunchShape& shape, Args&&... args) {
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = size;
-  attribute.val.clusterDim.y = 1;
-  attribute.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = shape.grid;
-  config.blockDim = shape.block;
-  config.dynamicSmemBytes = shape.shared_bytes;
-  config.stream = context.stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  check_cuda(cudaLaunchKernelEx(&config, kernel, static_cast<Params>(std::forward<Args>(args))...));
+  const ClusterConfig config(context, size, shape, false);
+  check_cuda(
+      cudaLaunchKernelEx(config.get(), kernel, static_cast<Params>(std::forward<Args>(args))...));
+}
+
+// The same for a kernel that may start early.
+template <typename... Params, typename... Args>
+void launch_cluster_early(const CudaContext& context, void (*kernel)(Params...), unsigned size,
+                          const LaunchShape& shape, Args&&... args) {
+  const ClusterConfig config(context, size, shape, true);
+  check_cuda(
+      cudaLaunchKernelEx(config.get(), kernel, static_cast<Params>(std::forward<Args>(args))...));
 }
 
 __device__ __forceinline__ int cluster_rank() {
@@ -32,10 +58,17 @@ __device__ __forceinline__ int cluster_rank() {
   return static_cast<int>(rank);
 }
 
-// Barrier of all threads of the cluster; shared memory written before is visible.
+// Barrier of all threads of the cluster that have not ended, in two halves or at once; shared
+// memory written before is visible.
+__device__ __forceinline__ void cluster_arrive() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void cluster_wait() {
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
 __device__ __forceinline__ void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
-                   : "memory");
+  cluster_arrive();
+  cluster_wait();
 }
 
 // Arrives at the barrier that lies at this place in the shared memory of block `rank`.
@@ -47,6 +80,18 @@ __device__ __forceinline__ void mbarrier_arrive_at(uint32_t barrier, int rank) {
       "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
       "}" ::"r"(barrier),
       "r"(rank)
+      : "memory");
+}
+
+// Stores four numbers at this place in the shared memory of block `rank`.
+__device__ __forceinline__ void store_shared_at(uint32_t place, int rank, float4 four) {
+  asm volatile(
+      "{\n"
+      ".reg .b32 there;\n"
+      "mapa.shared::cluster.u32 there, %0, %1;\n"
+      "st.shared::cluster.v4.f32 [there], {%2, %3, %4, %5};\n"
+      "}" ::"r"(place),
+      "r"(rank), "f"(four.x), "f"(four.y), "f"(four.z), "f"(four.w)
       : "memory");
 }
 

@@ -92,6 +92,7 @@ __global__ void __launch_bounds__(kHeadsPerBlock* kWarp)
     qk_norm_rope_kernel(QkNormRopeArgs args, WriteKvArgs writing, BatchView batch) {
   __shared__ Rotation rotation;
   __shared__ float rows[kHeadsPerBlock][kMaxHeadDim];
+  let_next_start();  // decode attention asks for the cache of earlier steps
   constexpr bool kWrites = kTarget != Target::kInPlace;
   constexpr bool kSwizzled = kTarget == Target::kSwizzled;
   const int64_t t = blockIdx.x;

@@ -22,8 +22,8 @@ ScratchPlan plan_scratch(const CudaContext& context, const StepLimits& limits) {
   const int64_t rows = std::max(limits.max_tokens, limits.max_vision_rows);
   const int64_t bytes =
       std::max({attention_scratch_bytes(context, limits), delta_rule_scratch_bytes(context, limits),
-                moe_scratch_bytes(context, limits), streamed_scratch_bytes(context),
-                adjusted_logits_bytes(model.vocab_size), cuda::slice_bytes(rows)});
+                moe_scratch_bytes(context, limits), adjusted_logits_bytes(model.vocab_size),
+                cuda::slice_bytes(rows)});
   const int64_t zeros = std::max(kLeastZeros, limits.max_seqs * model.num_k_heads);
   return {.bytes = static_cast<size_t>(bytes), .zeros = static_cast<size_t>(zeros)};
 }

@@ -14,7 +14,6 @@ namespace deltaserve {
 int64_t attention_scratch_bytes(const CudaContext& context, const StepLimits& limits);
 int64_t delta_rule_scratch_bytes(const CudaContext& context, const StepLimits& limits);
 int64_t moe_scratch_bytes(const CudaContext& context, const StepLimits& limits);
-int64_t streamed_scratch_bytes(const CudaContext& context);
 
 struct ScratchPlan {
   size_t bytes = 0;  // of CudaContext::scratch

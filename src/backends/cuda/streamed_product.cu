@@ -1,18 +1,19 @@
-// linear and gate_up_silu for at most 32 rows of x in bfloat16 on sm_90a: bound by reading W once.
+// linear and gate_up_silu for 9 to 32 rows of x in bfloat16 on sm_90a: bound by reading W once.
 //
-// One thread block a multiprocessor takes an equal run of units, a unit being 128 rows of W by 64
-// of K, tile after tile; the split depends on the shape of W only, and so does the order of a
-// result's sum: a row has the same bits for all M. A thread keeps a ring of tiles coming by tensor
-// copies, two warpgroups multiply them. Tiles that blocks share are summed by the block that has
-// the beginning of K, in order. W is asked for before the kernel before this one has ended.
+// One thread block a multiprocessor takes bands of W's rows (streamed_bands.h), with all of K or,
+// where W has few rows, a part of it, which a cluster of blocks adds up through shared memory: no
+// sum goes through memory, and a block that has ended makes room for the next product's ring.
+// A thread keeps tiles of W coming by tensor copies, two warpgroups multiply them. W is asked for
+// before the kernel before this one has ended. A result's sum has one order for all M.
 #include <algorithm>
+#include <array>
+#include <type_traits>
 
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
-#include "backends/cuda/scratch_plan.h"
 #include "backends/cuda/streamed_product.cuh"
 #include "backends/cuda/tensor_map.h"
 
@@ -20,77 +21,98 @@ namespace deltaserve {
 namespace cuda {
 namespace {
 
-// A thread holds rows g and g + 8 of its warp's 16, and tokens 8 p + 2 t and the next.
-template <bool kGateUp, int kTokens, typename Out>
-__device__ __forceinline__ void store_tile(const StreamParams& params, int tile,
-                                           const float (&sums)[kTokens / 2]) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const int64_t first =
-      int64_t{tile} * kStreamRows + static_cast<int>(threadIdx.x) / kWarp * 16;  // row of W
+// Rows `row` and row + 8 of W, tokens `token` and the next: sums[0] and sums[1] of the first row.
+template <bool kGateUp, typename Out>
+__device__ __forceinline__ void store_four(const StreamParams& params, int64_t row, int token,
+                                           float4 sums) {
+  auto* const out = static_cast<Out*>(params.out) + token * params.out_stride;
+  const float first[2] = {sums.x, sums.y};
+  const float second[2] = {sums.z, sums.w};
 #pragma unroll
-  for (int i = 0; i < kTokens / 2; ++i) {
-    const int token = i / 4 * 8 + lane % 4 * 2 + i % 2;
-    const bool second = i % 4 >= 2;
+  for (int i = 0; i < 2; ++i) {
+    if (token + i >= params.M) {
+      return;
+    }
+    Out* const to = out + i * params.out_stride;
     if constexpr (kGateUp) {
-      const int64_t column = first / 2 + lane / 4;
-      if (!second && column < params.rows && token < params.M) {
-        static_cast<Out*>(params.out)[token * params.out_stride + column] =
-            from_float<Out>(silu(sums[i]) * sums[i + 2]);
+      // Groups of gate and up rows in turn: the output is that of the gate's row.
+      const int64_t column = row / (2 * kGateUpGroup) * kGateUpGroup + row % kGateUpGroup;
+      if (column < params.rows) {
+        to[column] = from_float<Out>(silu(first[i]) * second[i]);
       }
     } else {
-      const int64_t row = first + lane / 4 + (second ? 8 : 0);
-      if (row < params.rows && token < params.M) {
-        static_cast<Out*>(params.out)[token * params.out_stride + row] = from_float<Out>(sums[i]);
+      if (row < params.rows) {
+        to[row] = from_float<Out>(first[i]);
+      }
+      if (row + 8 < params.rows) {
+        to[row + 8] = from_float<Out>(second[i]);
       }
     }
   }
 }
 
-template <bool kGateUp, int kTokens, typename Out>
-__device__ void multiply_all(StreamShared<kTokens>& shared, const StreamParams& params) {
-  const UnitRange range = units_of(params, static_cast<int>(blockIdx.x));
+template <bool kGateUp, int kTokens, int kTiles, typename Out>
+__device__ void multiply_bands(const StreamRing<kTokens>& ring, const StreamParams& params) {
+  const StreamShare share(params);
+  const int warp = static_cast<int>(threadIdx.x) / kWarp % 4;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
   RingPlace place;
-  float sums[kTokens / 2];
-  for (int unit = range.begin; unit < range.end;) {
-    const int tile = unit / params.k_blocks;
-    const int tile_end = (tile + 1) * params.k_blocks;
-    const int end = min(range.end, tile_end);
-    multiply_units<kTokens>(shared, end - unit, place, sums);
-    if (unit > tile * params.k_blocks) {
-      give_partial<kTokens>(params, sums);
-    } else {
-      if (end < tile_end) {
-        take_partials<kTokens>(params, tile_end, sums);
+  for (int band = share.first; band < params.bands.count; band += share.step) {
+    const auto store = [&](int j, int p, float4 sums) {
+      const int row = tile_of<kTiles>(j) * kStreamTileRows + warp * 16;
+      if (row < params.bands.rows) {
+        store_four<kGateUp, Out>(params, int64_t{band} * params.bands.rows + row + lane / 4,
+                                 p * 8 + lane % 4 * 2, sums);
       }
-      store_tile<kGateUp, kTokens, Out>(params, tile, sums);
+    };
+    StreamSums<kTokens, kTiles> sums;
+    multiply_stages<kTokens, kTiles>(ring, params, share.k_count, place, sums);
+    if (params.bands.blocks > 1) {
+      const ClusterParts<kTokens, kTiles> parts{
+          .area = ring.end, .blocks = params.bands.blocks, .rank = share.rank};
+      parts.add(sums, store);
+    } else {
+#pragma unroll
+      for (int j = 0; j < kTiles; ++j) {
+#pragma unroll
+        for (int p = 0; p < kTokens / 8; ++p) {
+          store(j, p, four_of(sums[j], p));
+        }
+      }
     }
-    unit = end;
   }
 }
 
-template <bool kGateUp, int kTokens, typename Out>
-__global__ void __launch_bounds__(kStreamThreads, 2)
+template <bool kGateUp, int kTokens, int kTiles, typename Out>
+__global__ void __launch_bounds__(kStreamThreads, 1)
     streamed_product(const __grid_constant__ CUtensorMap weight,
-                     const __grid_constant__ CUtensorMap x, StreamParams params) {
+                     const __grid_constant__ CUtensorMap x, const StreamParams params) {
   extern __shared__ __align__(1024) std::byte memory[];
   if constexpr (kHopperCode) {
-    auto& shared = *reinterpret_cast<StreamShared<kTokens>*>(memory);
+    const StreamRing<kTokens> ring(memory, params);
     if (threadIdx.x == kStreamConsumers) {
-      for (int i = 0; i < kStreamStages<kTokens>; ++i) {
-        mbarrier_init(shared_address(&shared.full[i]), 1);
-        mbarrier_init(shared_address(&shared.empty[i]), kStreamConsumers / kWarp);
+      for (int i = 0; i < params.stages; ++i) {
+        mbarrier_init(ring.full + 8 * i, 1);
+        mbarrier_init(ring.empty + 8 * i, kStreamConsumers / kWarp);
       }
       mbarrier_init_fence();
     }
     __syncthreads();
+    if (params.bands.blocks > 1) {
+      cluster_arrive();
+    }
     if (threadIdx.x >= kStreamConsumers) {
       if (threadIdx.x == kStreamConsumers) {
-        stream_units<kTokens>(shared, weight, x, params);
+        stream_bands<kTokens>(ring, weight, x, params);
+      }
+      __syncwarp();
+      if (params.bands.blocks > 1) {
+        cluster_wait();
       }
       return;
     }
     wait_for_previous();
-    multiply_all<kGateUp, kTokens, Out>(shared, params);
+    multiply_bands<kGateUp, kTokens, kTiles, Out>(ring, params);
   }
 }
 
@@ -107,47 +129,85 @@ struct Product {
   int64_t out_rows;
 };
 
+// Shared memory left to blocks of the small kernels between products, which begin beside. What a
+// block takes is still more than half, so that a multiprocessor has one block of a product.
+constexpr int64_t kLeftShared = 16 << 10;
+
+// Clusters of 1, 2 and 4 thread blocks that the device holds at a time, a block a multiprocessor:
+// multiprocessors come in groups over which no cluster reaches. The devices of a process are alike.
+const std::array<int32_t, 3>& clusters_held(const CudaContext& context) {
+  static const std::array<int32_t, 3> kHeld = [&] {
+    const auto kernel = streamed_product<false, kMostStreamTokens, 1, float>;
+    const auto shared = static_cast<size_t>(context.device.shared_bytes);
+    allow_shared(kernel, shared);
+    std::array<int32_t, 3> held{};
+    for (size_t i = 0; i < held.size(); ++i) {
+      const unsigned size = 1U << i;
+      const ClusterConfig config(
+          context, size,
+          {.grid = dim3(size), .block = dim3(kStreamThreads), .shared_bytes = shared}, false);
+      int count = 0;
+      check_cuda(cudaOccupancyMaxActiveClusters(&count, kernel, config.get()));
+      held[i] = count;
+    }
+    return held;
+  }();
+  return kHeld;
+}
+
+template <bool kGateUp, int kTokens, int kTiles, typename Out>
+void launch_tiles(CudaContext& context, const Product& product, const Bands& bands) {
+  const int64_t stage_bytes = StreamRing<kTokens>::stage_bytes(bands.rows);
+  const int64_t parts_bytes = ClusterParts<kTokens, kTiles>::bytes(bands.blocks);
+  const int64_t stages = (context.device.shared_bytes - kLeftShared - parts_bytes) / stage_bytes;
+  const auto boxes = static_cast<int32_t>(ceil_div<int64_t>(bands.rows, kMostBoxRows));
+  const StreamParams params{.out = product.out,
+                            .out_stride = product.out_stride,
+                            .rows = product.out_rows,
+                            .M = static_cast<int32_t>(product.M),
+                            .bands = bands,
+                            .k_blocks = static_cast<int32_t>(product.K / kStreamK),
+                            .stages = static_cast<int32_t>(stages),
+                            .boxes = boxes};
+  const CUtensorMap weight = make_tensor_map(product.weight, product.weight_rows, product.K,
+                                             product.K, static_cast<uint32_t>(bands.rows / boxes));
+  const CUtensorMap x = make_tensor_map(product.x, product.M, product.K, product.x_stride, kTokens);
+  const auto kernel = streamed_product<kGateUp, kTokens, kTiles, Out>;
+  const auto shared = static_cast<size_t>(stages * stage_bytes + parts_bytes);
+  allow_shared(kernel, shared);
+  const int32_t held = clusters_held(context)[bands.blocks / 2];
+  const auto cluster = static_cast<unsigned>(bands.blocks);
+  launch_cluster_early(context, kernel, cluster,
+                       {.grid = dim3(static_cast<unsigned>(std::min(held, bands.count)) * cluster),
+                        .block = dim3(kStreamThreads),
+                        .shared_bytes = shared},
+                       weight, x, params);
+}
+
 template <bool kGateUp, int kTokens, typename Out>
 void launch_tokens(CudaContext& context, const Product& product) {
-  const int blocks = context.device.num_sms;
-  const StreamParams params{
-      .out = product.out,
-      .out_stride = product.out_stride,
-      .rows = product.out_rows,
-      .M = static_cast<int32_t>(product.M),
-      .tiles = static_cast<int32_t>(ceil_div<int64_t>(product.weight_rows, kStreamRows)),
-      .k_blocks = static_cast<int32_t>(product.K / kStreamK),
-      .partials = context.scratch<float>(static_cast<size_t>(streamed_scratch_bytes(context))),
-      .flags = context.zeros(static_cast<size_t>(blocks))};
-  const CUtensorMap weight =
-      make_tensor_map(product.weight, product.weight_rows, product.K, product.K, kStreamRows);
-  const CUtensorMap x = make_tensor_map(product.x, product.M, product.K, product.x_stride, kTokens);
-  constexpr size_t kShared = sizeof(StreamShared<kTokens>);
-  const auto kernel = streamed_product<kGateUp, kTokens, Out>;
-  allow_shared(kernel, kShared);
-  // Room for the next product's block beside this one's.
-  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                  cudaSharedmemCarveoutMaxShared));
-  launch_early(context, kernel,
-               {.grid = dim3(static_cast<unsigned>(blocks)),
-                .block = dim3(kStreamThreads),
-                .shared_bytes = kShared},
-               weight, x, params);
+  const Bands bands = plan_bands(product.weight_rows, clusters_held(context));
+  const int64_t tiles = ceil_div<int64_t>(bands.rows, 2 * kStreamTileRows);
+  if (tiles == 1) {
+    launch_tiles<kGateUp, kTokens, 1, Out>(context, product, bands);
+  } else if (tiles == 2) {
+    launch_tiles<kGateUp, kTokens, 2, Out>(context, product, bands);
+  } else {
+    launch_tiles<kGateUp, kTokens, 3, Out>(context, product, bands);
+  }
 }
 
 template <bool kGateUp, typename Out>
 void launch_product(CudaContext& context, const Product& product) {
-  if (product.M <= 8) {
-    launch_tokens<kGateUp, 8, Out>(context, product);
-  } else if (product.M <= 16) {
+  if (product.M <= 16) {
     launch_tokens<kGateUp, 16, Out>(context, product);
   } else {
-    launch_tokens<kGateUp, 32, Out>(context, product);
+    launch_tokens<kGateUp, kMostStreamTokens, Out>(context, product);
   }
 }
 
 constexpr int32_t kStreamedArch = 90;
-constexpr int64_t kFewestRows = 4096;  // of W: fewer are cut too finely
+constexpr int64_t kFewestRows = 4096;  // of W
 // Up to so many rows of x the kernels of skinny.cu read W faster.
 constexpr int64_t kMostSkinny = 8;
 
@@ -159,11 +219,6 @@ bool serves_streamed(const CudaContext& context, int64_t M, int64_t N, int64_t K
   return context.device.arch == cuda::kStreamedArch && context.compute_dtype == DType::kBF16 &&
          M > cuda::kMostSkinny && M <= kMaxStreamedRows && N >= cuda::kFewestRows &&
          K % cuda::kStreamK == 0 && x_stride % 8 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0;
-}
-
-int64_t streamed_scratch_bytes(const CudaContext& context) {
-  return int64_t{context.device.num_sms} * cuda::kStreamRows * cuda::kMostStreamTokens *
-         int64_t{sizeof(float)};
 }
 
 void launch_streamed_linear(CudaContext& context, const LinearArgs& args) {

@@ -1,81 +1,120 @@
-// The parts of streamed_product.cu: how units are shared out, the ring of tiles that one thread of
-// a block keeps coming, the two warpgroups that multiply them, and the meeting of partial sums.
+// The parts of streamed_product.cu: the ring of tiles that one thread of a block keeps coming, the
+// two warpgroups that multiply them, and the sum over the blocks of a cluster.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cuda/cluster.cuh"
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/streamed_bands.h"
 #include "backends/cuda/wgmma_narrow.cuh"
 
 namespace deltaserve::cuda {
 
-inline constexpr int kStreamGroups = 2;  // warpgroups that multiply, 64 rows of W each
-inline constexpr int kStreamRows = kStreamGroups * 64;
-inline constexpr int kStreamK = 64;  // 128 bytes: a swizzled row
-inline constexpr int kStreamConsumers = kStreamGroups * 128;
+inline constexpr int kStreamK = 64;         // of a stage: 128 bytes, a swizzled row
+inline constexpr int kStreamTileRows = 64;  // of W in a product of a warpgroup
+inline constexpr int kStreamConsumers = 2 * 128;
 inline constexpr int kStreamThreads = kStreamConsumers + kWarp;
-inline constexpr int kStreamTileBytes = kStreamRows * kStreamK * 2;
+inline constexpr int kStreamRowBytes = kStreamK * 2;
 inline constexpr int kMostStreamTokens = static_cast<int>(kMaxStreamedRows);
-
-// Tiles of the ring: two thread blocks fit a multiprocessor, so that the next product, which may
-// start as soon as this one has filled its ring, can fill its own while this one runs.
-template <int kTokens>
-inline constexpr int kStreamStages = kTokens == 32 ? 5 : 6;
-template <int kTokens>
-struct StreamShared {
-  std::byte weight[kStreamStages<kTokens>][kStreamTileBytes];
-  std::byte x[kStreamStages<kTokens>][kTokens * kStreamK * 2];
-  uint64_t full[kStreamStages<kTokens>];
-  uint64_t empty[kStreamStages<kTokens>];
-};
+inline constexpr int kMostBoxRows = 256;  // of a tensor copy
 
 struct StreamParams {
   void* out;  // [M, out_stride]
   int64_t out_stride;
   int64_t rows;  // of out: of W, or I for gate_up
   int32_t M;
-  int32_t tiles;     // of rows of W
-  int32_t k_blocks;  // of a tile
-  float* partials;   // [blocks][kTokens / 8][kStreamConsumers][4]
-  int32_t* flags;    // [blocks]: whether the partial sums are there; zero between launches
+  Bands bands;
+  int32_t k_blocks;  // of W's K, kStreamK each
+  int32_t stages;    // of the ring
+  int32_t boxes;     // tensor copies of a stage of W
 };
 
-// Units [begin, end) of a thread block.
-struct UnitRange {
-  int begin;
-  int end;
+// What a thread block multiplies: bands `first`, first + step, .., and of each of them the blocks
+// [k_begin, k_begin + k_count) of K.
+struct StreamShare {
+  int rank;  // in the cluster
+  int first;
+  int step;
+  int k_begin;
+  int k_count;
+
+  __device__ explicit StreamShare(const StreamParams& params) {
+    const int blocks = params.bands.blocks;
+    rank = blocks > 1 ? cluster_rank() : 0;
+    first = static_cast<int>(blockIdx.x) / blocks;
+    step = static_cast<int>(gridDim.x) / blocks;
+    k_begin = params.k_blocks * rank / blocks;
+    k_count = params.k_blocks * (rank + 1) / blocks - k_begin;
+  }
+  __device__ int stages(const StreamParams& params) const {
+    return first < params.bands.count ? ((params.bands.count - 1 - first) / step + 1) * k_count : 0;
+  }
 };
 
-__device__ __forceinline__ UnitRange units_of(const StreamParams& params, int block) {
-  const int64_t units = int64_t{params.tiles} * params.k_blocks;
-  return {static_cast<int>(units * block / gridDim.x),
-          static_cast<int>(units * (block + 1) / gridDim.x)};
-}
+// Shared memory of a block: for each stage W [band rows][kStreamK], then for each x
+// [kTokens][kStreamK], then the barriers. Addresses.
+template <int kTokens>
+struct StreamRing {
+  static constexpr uint32_t kXBytes = kTokens * kStreamRowBytes;
+  uint32_t weight_bytes;  // of a stage
+  uint32_t weight;
+  uint32_t x;
+  uint32_t full;
+  uint32_t empty;
+  uint32_t end;
+
+  __device__ StreamRing(const std::byte* memory, const StreamParams& params) {
+    const auto stages = static_cast<uint32_t>(params.stages);
+    weight_bytes = static_cast<uint32_t>(params.bands.rows) * kStreamRowBytes;
+    weight = shared_address(memory);
+    x = weight + stages * weight_bytes;
+    full = x + stages * kXBytes;
+    empty = full + stages * 8;
+    end = empty + stages * 8;
+  }
+  static constexpr int64_t stage_bytes(int64_t band_rows) {
+    return band_rows * kStreamRowBytes + kXBytes + 16;
+  }
+};
+
+// A place in the ring, with the parity of its phase.
+struct RingPlace {
+  int stage = 0;
+  uint32_t parity = 0;
+
+  __device__ __forceinline__ void advance(int stages) {
+    stage = stage + 1 == stages ? 0 : stage + 1;
+    parity ^= stage == 0 ? 1U : 0U;
+  }
+};
 
 // The ring's side of a thread block: one thread starts all copies.
 template <int kTokens>
-__device__ void stream_units(StreamShared<kTokens>& shared, const CUtensorMap& weight,
+__device__ void stream_bands(const StreamRing<kTokens>& ring, const CUtensorMap& weight,
                              const CUtensorMap& x, const StreamParams& params) {
-  constexpr int kRing = kStreamStages<kTokens>;
-  constexpr uint32_t kStageBytes = kStreamTileBytes + kTokens * kStreamK * 2;
-  const UnitRange range = units_of(params, static_cast<int>(blockIdx.x));
-  const int count = range.end - range.begin;
-  const auto column = [&](int i) { return (range.begin + i) % params.k_blocks * kStreamK; };
-  const auto row = [&](int i) { return (range.begin + i) / params.k_blocks * kStreamRows; };
+  const StreamShare share(params);
+  const int count = share.stages(params);
+  const int box_rows = params.bands.rows / params.boxes;
+  const auto column = [&](int i) { return (share.k_begin + i % share.k_count) * kStreamK; };
   const auto load_weight = [&](int i, int stage) {
-    const uint32_t full = shared_address(&shared.full[stage]);
-    mbarrier_arrive_expect(full, kStageBytes);
-    tensor_load(shared_address(shared.weight[stage]), weight, column(i), row(i), full);
+    const uint32_t full = ring.full + 8 * stage;
+    const uint32_t to = ring.weight + stage * ring.weight_bytes;
+    const int row = (share.first + i / share.k_count * share.step) * params.bands.rows;
+    mbarrier_arrive_expect(full, ring.weight_bytes + ring.kXBytes);
+    for (int box = 0; box < params.boxes; ++box) {
+      tensor_load(to + box * box_rows * kStreamRowBytes, weight, column(i), row + box * box_rows,
+                  full);
+    }
   };
   const auto load_x = [&](int i, int stage) {
-    tensor_load(shared_address(shared.x[stage]), x, column(i), 0,
-                shared_address(&shared.full[stage]));
+    tensor_load(ring.x + stage * ring.kXBytes, x, column(i), 0, ring.full + 8 * stage);
   };
-  const int first = min(count, kRing);
+  const int first = min(count, params.stages);
   for (int i = 0; i < first; ++i) {
     load_weight(i, i);
   }
@@ -84,113 +123,140 @@ __device__ void stream_units(StreamShared<kTokens>& shared, const CUtensorMap& w
   for (int i = 0; i < first; ++i) {
     load_x(i, i);
   }
-  int stage = 0;
-  uint32_t parity = 0;
+  RingPlace place;
   for (int i = first; i < count; ++i) {
-    mbarrier_wait(shared_address(&shared.empty[stage]), parity);
-    load_weight(i, stage);
-    load_x(i, stage);
-    stage = stage + 1 == kRing ? 0 : stage + 1;
-    parity ^= stage == 0 ? 1U : 0U;
+    mbarrier_wait(ring.empty + 8 * place.stage, place.parity);
+    load_weight(i, place.stage);
+    load_x(i, place.stage);
+    place.advance(params.stages);
   }
 }
 
-// A thread's place in the ring while it multiplies.
-struct RingPlace {
-  int stage = 0;
-  uint32_t parity = 0;
-};
+// A warpgroup's sums of its kTiles tiles of a band: [64 rows][kTokens] each.
+template <int kTokens, int kTiles>
+using StreamSums = float[kTiles][kTokens / 2];
 
-// sums [64 rows][kTokens] of a warpgroup over the next `count` units.
-template <int kTokens>
-__device__ __forceinline__ void multiply_units(StreamShared<kTokens>& shared, int count,
-                                               RingPlace& place, float (&sums)[kTokens / 2]) {
-  const int group = static_cast<int>(threadIdx.x) / 128;
+// Tile j of this warpgroup. Those of the second may lie behind the band's end, and the last one may
+// reach over it: results of such rows are not used.
+template <int kTiles>
+__device__ __forceinline__ int tile_of(int j) {
+  return static_cast<int>(threadIdx.x) / 128 * kTiles + j;
+}
+
+// sums over the next `count` stages.
+template <int kTokens, int kTiles>
+__device__ __forceinline__ void multiply_stages(const StreamRing<kTokens>& ring,
+                                                const StreamParams& params, int count,
+                                                RingPlace& place,
+                                                StreamSums<kTokens, kTiles>& sums) {
+  const int last_tile = (params.bands.rows - 1) / kStreamTileRows;
 #pragma unroll
-  for (float& sum : sums) {
-    sum = 0.0F;
+  for (int j = 0; j < kTiles; ++j) {
+#pragma unroll
+    for (float& sum : sums[j]) {
+      sum = 0.0F;
+    }
   }
   for (int i = 0; i < count; ++i) {
-    mbarrier_wait(shared_address(&shared.full[place.stage]), place.parity);
-    const uint64_t a =
-        wgmma_operand(shared_address(shared.weight[place.stage]) + group * 64 * 128, 16, 1024);
-    const uint64_t b = wgmma_operand(shared_address(shared.x[place.stage]), 16, 1024);
-    pin(sums);
+    mbarrier_wait(ring.full + 8 * place.stage, place.parity);
+    const uint32_t weight = ring.weight + place.stage * ring.weight_bytes;
+    const uint64_t b = wgmma_operand(ring.x + place.stage * ring.kXBytes, 16, 1024);
+    uint64_t a[kTiles];
+#pragma unroll
+    for (int j = 0; j < kTiles; ++j) {
+      const int tile = min(tile_of<kTiles>(j), last_tile);
+      a[j] = wgmma_operand(weight + tile * kStreamTileRows * kStreamRowBytes, 16, 1024);
+      pin(sums[j]);
+    }
     wgmma_fence();
 #pragma unroll
     for (int k = 0; k < kStreamK / 16; ++k) {
-      wgmma_narrow(sums, a + 2 * k, b + 2 * k);
+#pragma unroll
+      for (int j = 0; j < kTiles; ++j) {
+        wgmma_narrow(sums[j], a[j] + 2 * k, b + 2 * k);
+      }
     }
     wgmma_commit();
     wgmma_wait();
-    pin(sums);
+#pragma unroll
+    for (int j = 0; j < kTiles; ++j) {
+      pin(sums[j]);
+    }
     if (threadIdx.x % kWarp == 0) {
-      mbarrier_arrive(shared_address(&shared.empty[place.stage]));
+      mbarrier_arrive(ring.empty + 8 * place.stage);
     }
-    place.stage = place.stage + 1 == kStreamStages<kTokens> ? 0 : place.stage + 1;
-    place.parity ^= place.stage == 0 ? 1U : 0U;
+    place.advance(params.stages);
   }
 }
 
-__device__ __forceinline__ void store_flag(int32_t* flag) {
-  asm volatile("st.release.gpu.global.s32 [%0], 1;" ::"l"(flag) : "memory");
-}
-__device__ __forceinline__ int32_t load_flag(const int32_t* flag) {
-  int32_t value;
-  asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
-  return value;
-}
-
-template <int kTokens>
-__device__ __forceinline__ float* partial_of(const StreamParams& params, int block) {
-  return params.partials + (int64_t{block} * (kTokens / 8) * kStreamConsumers + threadIdx.x) * 4;
+__device__ __forceinline__ float4 load_shared(uint32_t place) {
+  float4 four;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(four.x), "=f"(four.y), "=f"(four.z), "=f"(four.w)
+               : "r"(place)
+               : "memory");
+  return four;
 }
 
-// Leaves sums for the block that has the tile's beginning.
-template <int kTokens>
-__device__ void give_partial(const StreamParams& params, const float (&sums)[kTokens / 2]) {
-  const int block = static_cast<int>(blockIdx.x);
-  float* to = partial_of<kTokens>(params, block);
+// Four neighbouring sums of a thread in float4's order: rows g and g + 8 of 16, two tokens.
+template <int N>
+__device__ __forceinline__ float4 four_of(const float (&sums)[N], int p) {
+  return make_float4(sums[4 * p], sums[4 * p + 1], sums[4 * p + 2], sums[4 * p + 3]);
+}
+
+// Where the other blocks of a cluster leave what they have of this block's results: of every one
+// of them kMost vectors of four sums a thread. Behind the ring.
+template <int kTokens, int kTiles>
+struct ClusterParts {
+  static constexpr int kFours = kTokens / 8;  // of a tile and thread
+  static constexpr int kAll = kTiles * kFours;
+  static constexpr int64_t bytes(int64_t blocks) {
+    return (blocks - 1) * ceil_div<int64_t>(kAll, blocks) * kStreamConsumers * 16;
+  }
+
+  uint32_t area;
+  int blocks;
+  int rank;
+
+  // Block `block`'s vector i in the area of any block but itself, of which this is the rank.
+  __device__ uint32_t place(int block, int owner, int i) const {
+    const int source = block < owner ? block : block - 1;
+    const int most = (kAll + blocks - 1) / blocks;
+    return area + ((source * most + i) * kStreamConsumers + static_cast<int>(threadIdx.x)) * 16;
+  }
+
+  // Sums over the blocks in the order of K. Each block takes its part of the results, gets what the
+  // others have of it, and use(j, p, four) gets those of this thread.
+  template <typename Use>
+  __device__ __forceinline__ void add(const StreamSums<kTokens, kTiles>& sums,
+                                      const Use& use) const {
+    cluster_wait();  // all blocks have begun: their memory is there
 #pragma unroll
-  for (int p = 0; p < kTokens / 8; ++p) {
-    __stcg(reinterpret_cast<float4*>(to + p * kStreamConsumers * 4),
-           make_float4(sums[4 * p], sums[4 * p + 1], sums[4 * p + 2], sums[4 * p + 3]));
-  }
-  __threadfence();
-  named_barrier<kStreamConsumers>(1);
-  if (threadIdx.x == 0) {
-    store_flag(params.flags + block);
-  }
-}
-
-// Adds what the blocks after this one left of the tile that ends at unit `tile_end`, in order.
-template <int kTokens>
-__device__ void take_partials(const StreamParams& params, int tile_end,
-                              float (&sums)[kTokens / 2]) {
-  for (int block = static_cast<int>(blockIdx.x) + 1;; ++block) {
-    const UnitRange range = units_of(params, block);
-    if (range.begin < range.end) {
-      if (threadIdx.x == 0) {
-        while (load_flag(params.flags + block) == 0) {
+    for (int v = 0; v < kAll; ++v) {
+      const int owner = v % blocks;
+      if (owner != rank) {
+        store_shared_at(place(rank, owner, v / blocks), owner,
+                        four_of(sums[v / kFours], v % kFours));
+      }
+    }
+    cluster_arrive();
+    cluster_wait();
+#pragma unroll
+    for (int v = 0; v < kAll; ++v) {
+      if (v % blocks == rank) {
+        float4 sum = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
+        for (int block = 0; block < blocks; ++block) {
+          const float4 part = block == rank ? four_of(sums[v / kFours], v % kFours)
+                                            : load_shared(place(block, rank, v / blocks));
+          sum.x += part.x;
+          sum.y += part.y;
+          sum.z += part.z;
+          sum.w += part.w;
         }
-        params.flags[block] = 0;
+        use(v / kFours, v % kFours, sum);
       }
-      named_barrier<kStreamConsumers>(1);
-      const float* from = partial_of<kTokens>(params, block);
-#pragma unroll
-      for (int p = 0; p < kTokens / 8; ++p) {
-        const float4 part =
-            __ldcg(reinterpret_cast<const float4*>(from + p * kStreamConsumers * 4));
-        sums[4 * p] += part.x;
-        sums[4 * p + 1] += part.y;
-        sums[4 * p + 2] += part.z;
-        sums[4 * p + 3] += part.w;
-      }
-    }
-    if (range.end >= tile_end) {
-      return;
     }
   }
-}
+};
 
 }  // namespace deltaserve::cuda
