@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "app/bench_batch.h"
@@ -42,10 +43,11 @@ BenchRow make_row(std::string test, int64_t num_seqs, double tokens, double seco
           cost.flops / seconds * 1e-9};
 }
 
-// Bytes of a matrix element, on the average over what the model holds where that is quantised.
-double bytes_per_weight(const Model& model, const BenchOptions& options) {
-  if (options.model.quantization.empty() && !model.config().quantization) return 2.0;
-  return static_cast<double>(model.memory().weight_bytes) / matrix_elements(model.config());
+// What a weight takes where the model is quantised, at load or before.
+WeightBytes bytes_of_weights(const Model& model, const BenchOptions& options) {
+  const std::string& name = options.model.quantization;
+  return weight_bytes(name.empty() ? model.config().quantization
+                                   : std::optional(parse_quantization(name).value()));
 }
 
 // The fastest of the repetitions: what the machine does when nothing else disturbs it.
@@ -63,10 +65,9 @@ BenchRow bench_prefill(Model& model, const BenchOptions& options, int64_t length
     const double seconds = seconds_since(start);
     if (run > 0) best = run == 1 ? seconds : std::min(best, seconds);
   }
-  const StepCost cost =
-      step_cost(model.config(), {.num_seqs = 1,
-                                 .tokens_per_seq = length,
-                                 .bytes_per_weight = bytes_per_weight(model, options)});
+  const StepCost cost = step_cost(
+      model.config(),
+      {.num_seqs = 1, .tokens_per_seq = length, .weight_bytes = bytes_of_weights(model, options)});
   return make_row(fmt::format("prefill {}", length), 1, static_cast<double>(length), best, cost);
 }
 
@@ -91,7 +92,7 @@ BenchRow bench_decode(Model& model, const BenchOptions& options, int64_t num_seq
                                  .tokens_per_seq = 1,
                                  .context_len = context,
                                  .logits_rows = num_seqs,
-                                 .bytes_per_weight = bytes_per_weight(model, options)});
+                                 .weight_bytes = bytes_of_weights(model, options)});
   return make_row(fmt::format("decode at {}", context), num_seqs, static_cast<double>(num_seqs),
                   median, cost);
 }

@@ -3,17 +3,20 @@
 
 #include <cmath>
 
+#include "tensor/quantize.h"
+
 namespace deltaserve {
 
 namespace {
 
-// Elements of all matrices of a layer's mixer, either kind.
+constexpr double kGateBytes = 2.0;  // gates and routers are never quantised
+
+// Elements of all matrices of a layer's mixer but gates, either kind.
 double linear_attention_weights(const ModelConfig& config) {
   const double value = static_cast<double>(config.linear_num_value_heads) *
                        static_cast<double>(config.linear_value_head_dim);
-  const double rows =
-      static_cast<double>(config.conv_channels()) + value + 2.0 * config.linear_num_value_heads;
-  return static_cast<double>(config.hidden_size) * (rows + value);
+  return static_cast<double>(config.hidden_size) *
+         (static_cast<double>(config.conv_channels()) + 2.0 * value);
 }
 
 double full_attention_weights(const ModelConfig& config) {
@@ -33,6 +36,10 @@ double mixer_weights(const ModelConfig& config) {
          config.num_full_layers() * full_attention_weights(config);
 }
 
+double mixer_gates(const ModelConfig& config) {
+  return config.num_linear_layers() * 2.0 * config.hidden_size * config.linear_num_value_heads;
+}
+
 double head_weights(const ModelConfig& config) {
   return static_cast<double>(config.hidden_size) * config.vocab_size;
 }
@@ -40,29 +47,32 @@ double head_weights(const ModelConfig& config) {
 struct FfnWeights {
   double read = 0.0;    // elements read in the step
   double active = 0.0;  // elements that a token multiplies with
+  double gates = 0.0;   // router and gate of the shared expert, beside both
 };
 
 FfnWeights ffn_weights(const ModelConfig& config, double tokens) {
   const double hidden = config.hidden_size;
   if (!config.moe) {
     const double all = 3.0 * hidden * config.intermediate_size;
-    return {all, all};
+    return {all, all, 0.0};
   }
   const MoeConfig& moe = *config.moe;
   const double expert = 3.0 * hidden * moe.moe_intermediate_size;
-  const double fixed =
-      3.0 * hidden * moe.shared_expert_intermediate_size + hidden * (moe.num_experts + 1.0);
-  return {expert * experts_hit(moe, tokens) + fixed, expert * moe.num_experts_per_tok + fixed};
+  const double shared = 3.0 * hidden * moe.shared_expert_intermediate_size;
+  return {expert * experts_hit(moe, tokens) + shared, expert * moe.num_experts_per_tok + shared,
+          hidden * (moe.num_experts + 1.0)};
 }
 
 }  // namespace
 
-double matrix_elements(const ModelConfig& config) {
-  double ffn = ffn_weights(config, 0.0).read;
-  if (config.moe) {
-    ffn += 3.0 * config.hidden_size * config.moe->moe_intermediate_size * config.moe->num_experts;
-  }
-  return mixer_weights(config) + config.num_hidden_layers * ffn + head_weights(config);
+WeightBytes weight_bytes(const std::optional<QuantizationConfig>& quantization) {
+  constexpr double kScaleBytes = 2.0;
+  const auto bytes = [](int32_t bits) {
+    return bits == 0 ? 2.0
+                     : bits / 8.0 + kScaleBytes / static_cast<double>(quantization_group(bits));
+  };
+  return quantization ? WeightBytes{bytes(quantization->bits), bytes(quantization->head_bits)}
+                      : WeightBytes{};
 }
 
 StepCost step_cost(const ModelConfig& config, const CostShape& shape) {
@@ -76,6 +86,7 @@ StepCost step_cost(const ModelConfig& config, const CostShape& shape) {
   const FfnWeights ffn = ffn_weights(config, tokens);
   const FfnWeights last_ffn = ffn_weights(config, last_rows);
   const double mixers = mixer_weights(config);
+  const double gates = mixer_gates(config);
   const double head = head_weights(config);
 
   const double state = static_cast<double>(config.linear_num_value_heads) *
@@ -86,11 +97,14 @@ StepCost step_cost(const ModelConfig& config, const CostShape& shape) {
                               (static_cast<double>(shape.tokens_per_seq) + 1.0) / 2.0;
 
   StepCost cost;
-  cost.bytes = shape.bytes_per_weight * (mixers + layers * ffn.read + last_ffn.read + head) +
+  cost.bytes = shape.weight_bytes.layers * (mixers + layers * ffn.read + last_ffn.read) +
+               shape.weight_bytes.head * head +
+               kGateBytes * (gates + layers * ffn.gates + last_ffn.gates) +
                seqs * linear_layers * state * 2.0 * 4.0 +
                seqs * full_layers * context * 2.0 * kv_width * shape.bytes_per_kv_element;
-  cost.flops = 2.0 * tokens * (mixers + layers * ffn.active) +
-               2.0 * last_rows * (last_ffn.active + head) + tokens * linear_layers * 6.0 * state +
+  cost.flops = 2.0 * tokens * (mixers + gates + layers * (ffn.active + ffn.gates)) +
+               2.0 * last_rows * (last_ffn.active + last_ffn.gates + head) +
+               tokens * linear_layers * 6.0 * state +
                tokens * full_layers * 4.0 * mean_context *
                    static_cast<double>(config.num_attention_heads) * config.head_dim;
   return cost;
