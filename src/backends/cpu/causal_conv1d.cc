@@ -29,54 +29,76 @@ HWY_INLINE void load_taps(OneF32 d, const float* weight, hn::Vec<OneF32> (&taps)
   }
 }
 
-// Tokens [begin, end) of one sequence, channels [c, c + Lanes(d)); `fresh`: the state counts as
-// zero.
-template <typename X, class D>
+// Tokens [begin, end) of one sequence, channels [c, c + kVectors * Lanes(d)); `fresh`: the state
+// counts as zero. Rows are far apart, so that no hardware prefetch follows them.
+template <typename X, int kVectors, class D>
 HWY_INLINE void conv_lanes(const CausalConv1dArgs& args, D d, float* state, int64_t c,
                            int64_t begin, int64_t end, bool fresh) {
-  hn::Vec<D> taps[4];
-  load_taps(d, args.weight + c * 4, taps);
-  hn::Vec<D> last[3] = {hn::Zero(d), hn::Zero(d), hn::Zero(d)};
-  for (int i = 0; i < 3 && !fresh; ++i) {
-    last[i] = hn::LoadU(d, state + i * args.C + c);
+  constexpr int64_t kAhead = 12;  // tokens
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  hn::Vec<D> taps[kVectors][4];
+  hn::Vec<D> last[kVectors][3];
+  for (int v = 0; v < kVectors; ++v) {
+    load_taps(d, args.weight + (c + v * lanes) * 4, taps[v]);
+    for (int i = 0; i < 3; ++i) {
+      last[v][i] = fresh ? hn::Zero(d) : hn::LoadU(d, state + i * args.C + c + v * lanes);
+    }
   }
   const X* x = static_cast<const X*>(args.x) + c;
   X* out = static_cast<X*>(args.out) + c;
   for (int64_t t = begin; t < end; ++t) {
-    const auto now = load_x(d, x + t * args.x_stride);
-    auto sum = hn::Mul(taps[0], last[0]);
-    sum = hn::MulAdd(taps[1], last[1], sum);
-    sum = hn::MulAdd(taps[2], last[2], sum);
-    sum = hn::MulAdd(taps[3], now, sum);
-    store_x(d, silu(d, sum), out + t * args.out_stride);
-    last[0] = last[1];
-    last[1] = last[2];
-    last[2] = now;
+    const int64_t ahead = t + kAhead < end ? t + kAhead : t;
+    __builtin_prefetch(x + ahead * args.x_stride);
+    __builtin_prefetch(out + ahead * args.out_stride, 1);
+    for (int v = 0; v < kVectors; ++v) {
+      const auto now = load_x(d, x + t * args.x_stride + v * lanes);
+      auto sum = hn::Mul(taps[v][0], last[v][0]);
+      sum = hn::MulAdd(taps[v][1], last[v][1], sum);
+      sum = hn::MulAdd(taps[v][2], last[v][2], sum);
+      sum = hn::MulAdd(taps[v][3], now, sum);
+      store_x(d, silu(d, sum), out + t * args.out_stride + v * lanes);
+      last[v][0] = last[v][1];
+      last[v][1] = last[v][2];
+      last[v][2] = now;
+    }
   }
-  for (int i = 0; i < 3; ++i) {
-    hn::StoreU(last[i], d, state + i * args.C + c);
+  for (int v = 0; v < kVectors; ++v) {
+    for (int i = 0; i < 3; ++i) {
+      hn::StoreU(last[v][i], d, state + i * args.C + c + v * lanes);
+    }
   }
 }
 
-// Channels [first, last) of sequence s, in tiles of tokens: a vector covers only a part of a cache
-// line of a row, so the lines of a tile must stay in L1 until all vectors have passed.
-void conv_strip(const CausalConv1dArgs& args, DType x_dtype, int64_t s, int64_t first,
-                int64_t last) {
-  constexpr int64_t kTile = 16;
+// Channels [first, last) of sequence s, in tiles of tokens whose lines stay in L2 until all vectors
+// have passed. Vectors go in pairs where registers allow it: a cache line of bfloat16 at once.
+template <typename X>
+HWY_INLINE void conv_tiles(const CausalConv1dArgs& args, int64_t s, int64_t first, int64_t last) {
+  constexpr int64_t kTile = 128;
   const BatchView& batch = *args.batch;
+  const FullF32 d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t begin = batch.cu_seqlens[s];
   const int64_t end = batch.cu_seqlens[s + 1];
   float* state = args.conv_state + batch.state_slots[s] * 3 * args.C;
   for (int64_t t = begin; t < end; t += kTile) {
     const int64_t tile_end = t + kTile < end ? t + kTile : end;
     const bool fresh = t == begin && batch.context_lens[s] == 0;
-    for_each_vector(last - first, [&](auto d, int64_t i) HWY_ATTR {
-      if (x_dtype == DType::kF32) {
-        conv_lanes<float>(args, d, state, first + i, t, tile_end, fresh);
-      } else {
-        conv_lanes<uint16_t>(args, d, state, first + i, t, tile_end, fresh);
-      }
+    int64_t c = first;
+    for (; lanes == 16 && c + 2 * lanes <= last; c += 2 * lanes) {
+      conv_lanes<X, 2>(args, d, state, c, t, tile_end, fresh);
+    }
+    for_each_vector(last - c, [&](auto part, int64_t i) HWY_ATTR {
+      conv_lanes<X, 1>(args, part, state, c + i, t, tile_end, fresh);
     });
+  }
+}
+
+void conv_strip(const CausalConv1dArgs& args, DType x_dtype, int64_t s, int64_t first,
+                int64_t last) {
+  if (x_dtype == DType::kF32) {
+    conv_tiles<float>(args, s, first, last);
+  } else {
+    conv_tiles<uint16_t>(args, s, first, last);
   }
 }
 
