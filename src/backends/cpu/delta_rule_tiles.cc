@@ -26,14 +26,15 @@ struct TileScratch {
   uint16_t* state_low;
   uint16_t* fresh;  // a panel [64][32]
   uint16_t* fresh_low;
+  uint16_t* ending;  // the same, decayed to the chunk's end
+  uint16_t* ending_low;
   float* kk;  // [2 panels][64][32]
   float* qk;
   float* a;         // [64][64] minus the strictly lower triangle of the system
   float* diagonal;  // [64 / 16][16][16] blocks of a
-  float* out;       // [64][32] Q S, then the output; K S follows
+  float* out;       // [64][32] Q S
   float* values;    // [64][32] K S, then R, then N
-  float* v;         // [64][32]
-  float* row;       // [dk]
+  float* inner;     // [64][32] Q Kᵀ D N
   int64_t bytes = 0;
 
   TileScratch(void* memory, int64_t dk) {
@@ -49,12 +50,13 @@ struct TileScratch {
     take(state_low, dk * kStrip);
     take(fresh, kChunk * kStrip);
     take(fresh_low, kChunk * kStrip);
+    take(ending, kChunk * kStrip);
+    take(ending_low, kChunk * kStrip);
     take(kk, kChunk * kChunk);
     take(qk, kChunk * kChunk);
     take(a, kChunk * kChunk);
     take(diagonal, kChunk * kSolveRows);
-    for (float** rows : {&out, &values, &v}) take(*rows, kChunk * kStrip);
-    take(row, dk);
+    for (float** rows : {&out, &values, &inner}) take(*rows, kChunk * kStrip);
   }
 };
 
@@ -68,37 +70,25 @@ struct Factors {
   float to_end[kChunk];       // e^(G_last - G) / |k|
 };
 
-// Rows of X to row tiles, with zero rows up to `padded`.
-void load_tiles(const uint16_t* x, int64_t stride, int64_t rows, int64_t padded, int64_t dk,
-                uint16_t* tiles) {
-  const int64_t steps = dk / kPanelKStep;
-  for (int64_t i = 0; i < padded; ++i) {
-    uint16_t* to = tiles + (i / kRows * steps * kRows + i % kRows) * kPanelKStep;
-    for (int64_t s = 0; s < steps; ++s, to += kRows * kPanelKStep) {
-      if (i < rows) {
-        std::memcpy(to, x + i * stride + s * kPanelKStep, kPanelKStep * sizeof(uint16_t));
-      } else {
-        std::memset(to, 0, kPanelKStep * sizeof(uint16_t));
-      }
-    }
-  }
-}
-
-float inverse_norm(const CpuKernels& kernels, const uint16_t* x, int64_t count, float* row) {
-  kernels.widen(x, count, row);
-  return 1.0F / std::sqrt(kernels.dot(row, row, count) + kL2Eps);
-}
-
+// Loads q and k as row tiles.
 Factors make_factors(const CpuKernels& kernels, const DeltaRuleRows& rows, const Gates& gates,
-                     float* row) {
+                     int64_t padded, const TileScratch& scratch) {
   Factors f;
-  const float q_scale = 1.0F / std::sqrt(static_cast<float>(rows.dk));
-  for (int64_t i = 0; i < rows.rows; ++i) {
-    const int64_t at = i * rows.qk_stride;
-    f.norm_k[i] = inverse_norm(kernels, static_cast<const uint16_t*>(rows.k) + at, rows.dk, row);
-    f.norm_q[i] =
-        q_scale * inverse_norm(kernels, static_cast<const uint16_t*>(rows.q) + at, rows.dk, row);
-  }
+  float squares[kChunk];
+  const auto load = [&](const void* x, uint16_t* tiles, float factor, float* norms) {
+    kernels.delta_tiles.load_rows({.x = static_cast<const uint16_t*>(x),
+                                   .stride = rows.qk_stride,
+                                   .rows = rows.rows,
+                                   .padded = padded,
+                                   .k = rows.dk,
+                                   .tiles = tiles,
+                                   .squares = squares});
+    for (int64_t i = 0; i < rows.rows; ++i) {
+      norms[i] = factor / std::sqrt(squares[i] + kL2Eps);
+    }
+  };
+  load(rows.k, scratch.k, 1.0F, f.norm_k);
+  load(rows.q, scratch.q, 1.0F / std::sqrt(static_cast<float>(rows.dk)), f.norm_q);
   for (int64_t i = 0; i < kChunk; ++i) {
     f.row_k[i] = -gates.beta[i] * f.norm_k[i];
     f.state_k[i] = gates.e_G[i] * f.norm_k[i];
@@ -149,10 +139,9 @@ void chunk_strip(const CpuContext& context, const DeltaRuleRows& rows, const Til
   const int64_t dk = rows.dk;
   const int64_t row_tiles = padded / kRows;
   float* state = rows.state + strip * dk * kStrip;
-  load_v_strip(context, rows, strip, scratch.v);
-  std::fill(scratch.v + rows.rows * kStrip, scratch.v + padded * kStrip, 0.0F);
-
-  tiles.split_panel(state, dk, scratch.state, scratch.state_low);
+  const DeltaStripRows part{
+      .rows = rows.rows, .padded = padded, .columns = std::min(kStrip, rows.dv - strip * kStrip)};
+  tiles.split_panel(state, dk, gates.e_G_last, scratch.state, scratch.state_low);
   SplitProduct by_state{.a = scratch.k,
                         .panel = scratch.state,
                         .panel_low = scratch.state_low,
@@ -164,28 +153,25 @@ void chunk_strip(const CpuContext& context, const DeltaRuleRows& rows, const Til
   by_state.c = scratch.out;
   tiles.multiply(by_state);
 
-  kernels.delta_residual(scratch.values, padded, scratch.v, f.state_k, gates.beta);
+  tiles.residual(part, scratch.values, static_cast<const uint16_t*>(rows.v) + strip * kStrip,
+                 rows.v_stride, f.state_k, gates.beta);
   substitute(kernels, scratch.a, scratch.diagonal, scratch.values, padded);
 
-  kernels.scale_rows(scratch.out, padded, f.state_q);
-  tiles.split_panel(scratch.values, padded, scratch.fresh, scratch.fresh_low);
+  tiles.split_values(scratch.values, padded, f.to_end, scratch.fresh, scratch.fresh_low,
+                     scratch.ending, scratch.ending_low);
   tiles.multiply({.a = scratch.p,
                   .a_low = scratch.p_low,
                   .panel = scratch.fresh,
                   .panel_low = scratch.fresh_low,
-                  .c = scratch.out,
+                  .c = scratch.inner,
                   .row_tiles = row_tiles,
                   .k = padded,
-                  .triangular = true,
-                  .accumulate = true});
-  store_out_strip(context, rows, strip, scratch.out);
-
-  kernels.scale_rows(scratch.values, padded, f.to_end);
-  tiles.split_panel(scratch.values, padded, scratch.fresh, scratch.fresh_low);
-  kernels.scale(state, dk * kStrip, gates.e_G_last);
+                  .triangular = true});
+  tiles.finish(part, scratch.out, f.state_q, scratch.inner,
+               static_cast<uint16_t*>(rows.out) + strip * kStrip, rows.out_stride);
   tiles.multiply({.a = scratch.k_t,
-                  .panel = scratch.fresh,
-                  .panel_low = scratch.fresh_low,
+                  .panel = scratch.ending,
+                  .panel_low = scratch.ending_low,
                   .c = state,
                   .row_tiles = dk / kRows,
                   .k = padded,
@@ -208,12 +194,8 @@ void delta_rule_chunk_tiles(const CpuContext& context, const DeltaRuleRows& rows
   const TileScratch scratch(memory, rows.dk);
   // Rows up to a whole tile: k = q = v = 0, beta = 0, g = 0 changes nothing.
   const int64_t padded = (rows.rows + kRows - 1) / kRows * kRows;
-  load_tiles(static_cast<const uint16_t*>(rows.q), rows.qk_stride, rows.rows, padded, rows.dk,
-             scratch.q);
-  load_tiles(static_cast<const uint16_t*>(rows.k), rows.qk_stride, rows.rows, padded, rows.dk,
-             scratch.k);
   const Gates gates = load_gates(kernels, rows);
-  const Factors factors = make_factors(kernels, rows, gates, scratch.row);
+  const Factors factors = make_factors(kernels, rows, gates, padded, scratch);
   make_triangles(kernels, scratch, gates, factors, rows.dk, padded);
   for (int64_t strip = rows.strips.begin; strip < rows.strips.end; ++strip) {
     chunk_strip(context, rows, scratch, gates, factors, padded, strip);

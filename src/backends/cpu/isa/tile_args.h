@@ -56,11 +56,40 @@ struct DeltaTriangles {
   uint16_t* p_low = nullptr;
 };
 
+// Rows of bfloat16, of q or k, as row tiles [k / 32][32][32].
+struct DeltaRowTiles {
+  const uint16_t* x = nullptr;  // [rows][k]
+  int64_t stride = 0;
+  int64_t rows = 0;
+  int64_t padded = 0;  // rows from `rows` to here are zero
+  int64_t k = 0;
+  uint16_t* tiles = nullptr;
+  float* squares = nullptr;  // [rows] sums of squares
+};
+
+// A strip's new values on their way through a chunk; all [rows][32], float32 where not said.
+struct DeltaStripRows {
+  int64_t rows = 0;     // of the chunk
+  int64_t padded = 0;   // v counts as zero from `rows` to here
+  int64_t columns = 0;  // of v and out, up to 32
+};
+
 // The chunks of the gated delta rule on tiles; null without them.
 struct DeltaTileKernels {
   void (*multiply)(const SplitProduct& product) = nullptr;
-  // x[k][32] to a panel and what its rounding left over.
-  void (*split_panel)(const float* x, int64_t k, uint16_t* high, uint16_t* low) = nullptr;
+  void (*load_rows)(const DeltaRowTiles& rows) = nullptr;
+  // x[k][32] to a panel and what its rounding left over; x is then multiplied by `factor`.
+  void (*split_panel)(float* x, int64_t k, float factor, uint16_t* high, uint16_t* low) = nullptr;
+  // values[padded][32] to a panel and what its rounding left over, and each row's values times its
+  // factor to another.
+  void (*split_values)(const float* values, int64_t padded, const float* factors, uint16_t* high,
+                       uint16_t* low, uint16_t* scaled_high, uint16_t* scaled_low) = nullptr;
+  // c[r] = beta[r] * (v[r] - decay[r] * c[r]), v bfloat16.
+  void (*residual)(const DeltaStripRows& strip, float* c, const uint16_t* v, int64_t stride,
+                   const float* decay, const float* beta) = nullptr;
+  // out[r] = factor[r] * by_state[r] + by_values[r], rounded to bfloat16.
+  void (*finish)(const DeltaStripRows& strip, const float* by_state, const float* factor,
+                 const float* by_values, uint16_t* out, int64_t stride) = nullptr;
   // A row tile [k / 32][32][32] as a panel with its rows as columns, and as step `step` of `steps`
   // of the row tiles [k / 32][steps][32][32] of its transpose.
   void (*transpose)(const uint16_t* rows, int64_t k, int64_t step, int64_t steps, uint16_t* panel,
