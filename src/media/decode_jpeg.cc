@@ -43,16 +43,19 @@ std::unexpected<Error> broken(tjhandle handle) {
 struct JpegInfo {
   int width = 0;
   int height = 0;
-  int colorspace = 0;
+  int colorspace = -1;
 };
 
 Result<JpegInfo> read_info(tjhandle handle, Bytes file) {
   JpegInfo info;
-  int subsampling = 0;
+  int subsampling = -1;
   const int result =
       tjDecompressHeader3(handle, file.data(), static_cast<unsigned long>(file.size()), &info.width,
                           &info.height, &subsampling, &info.colorspace);
-  if (has_failed(handle, result)) return broken(handle);
+  // Sampling that has no name in this library (two inks of four with fewer samples) is an error
+  // after all else has been told; it is decoded like any other.
+  const bool is_told = info.width > 0 && info.height > 0 && info.colorspace >= 0;
+  if (has_failed(handle, result) && !(is_told && subsampling < 0)) return broken(handle);
   return info;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "media/base64.h"
 #include "media/exif.h"
 #include "media/image_decoder.h"
 #include "sample_pictures.h"
@@ -97,6 +98,22 @@ TEST(Jpeg, OfAnUnknownRevisionIsAPicture) {
   const auto image = decode_image(file, {});
   ASSERT_TRUE(image.has_value()) << image.error().message;
   EXPECT_EQ(image->pixels, expected->pixels);
+}
+
+// Cyan and black with all samples, magenta and yellow with a quarter: written and read by Pillow.
+TEST(Jpeg, OfFourInksMayHaveFewerSamplesOfSome) {
+  const auto file = decode_base64(
+      "/9j/7gAOQWRvYmUAZAAAAAAA/9sAQwANCQoLCggNCwoLDg4NDxMgFRMSEhMnHB4XIC4pMTAuKS0sMzpK"
+      "PjM2RjcsLUBXQUZMTlJTUjI+WmFaUGBKUVJP/8AAFAgAAgADBEMiAE0RAFkRAEsRAP/EABcAAQEBAQAA"
+      "AAAAAAAAAAAAAAAHBAX/xAAfEAABAwQDAQAAAAAAAAAAAAABAAIEAzRzsRMhQXL/2gAOBEMATQBZAEsA"
+      "AD8Ao0BobHIaABy1D0PS9xKIi7kq7rfbtqhxbSjjbpbp1/Iyu2V//9k=");
+  ASSERT_TRUE(file.has_value());
+  const auto header = read_image_header(*file, {});
+  ASSERT_TRUE(header.has_value()) << header.error().message;
+  const auto image = decode_image(*file, {});
+  ASSERT_TRUE(image.has_value()) << image.error().message;
+  EXPECT_EQ(image->pixels, (std::vector<uint8_t>{216, 208, 160, 78, 208, 160, 135, 90, 135,  //
+                                                 230, 208, 160, 112, 208, 160, 139, 90, 135}));
 }
 
 }  // namespace
