@@ -72,16 +72,26 @@ class ToolCallCompiler {
     const std::string name(function.at("name").get_string());
     const json::Value* strict = function.if_contains("strict");
     const json::Value* declared = function.if_contains("parameters");
-    const bool free = !rules_.required && (strict == nullptr || *strict != true);
-    json::Value parameters = json::Object{{"type", "object"}, {"additionalProperties", free}};
-    if (declared != nullptr && declared->is_object() && !free) parameters = *declared;
-    Result<ExprId> call = rules_.format == ToolCallFormat::kXml ? xml_call(tool, name, parameters)
-                                                                : json_call(name, parameters);
+    const bool is_strict = strict != nullptr && *strict == true;
+    const json::Value none = json::Object{{"type", "object"}, {"additionalProperties", false}};
+    const json::Value free = json::Object{{"type", "object"}, {"additionalProperties", true}};
+    const bool has_schema = declared != nullptr && declared->is_object();
+    Result<ExprId> call = !is_strict && !rules_.required
+                              ? call_of(tool, name, free)
+                              : call_of(tool, name, has_schema ? *declared : none);
+    // Without `strict` a schema promises nothing: one that no grammar can keep is for the model.
+    if (!call && !is_strict) call = call_of(tool, name, free);
     if (!call) {
       call.error().message = fmt::format("Tool '{}': {}", name, call.error().message);
       call.error().param = "tools";
     }
     return call;
+  }
+
+  Result<ExprId> call_of(const json::Value& tool, const std::string& name,
+                         const json::Value& parameters) {
+    return rules_.format == ToolCallFormat::kXml ? xml_call(tool, name, parameters)
+                                                 : json_call(name, parameters);
   }
 
   Result<ExprId> json_call(const std::string& name, const json::Value& parameters) {

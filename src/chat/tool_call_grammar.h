@@ -18,9 +18,10 @@ struct ToolCallRules {
   bool text_first = false;  // free text, then calls or none
 };
 
-// Errors: kInvalidArgument that names the tool and the keyword that cannot be kept. Only tools with
-// "strict": true and those that have to be called have their arguments checked; those of others are
-// free. GrammarTooComplex may be thrown.
+// Arguments of tools with "strict": true follow their schema; a keyword that cannot be kept is an
+// error (kInvalidArgument) that names the tool and the keyword. Those of other tools follow it if
+// they have to be called and all of it can be kept, else they are free. GrammarTooComplex may be
+// thrown.
 Result<ExprId> compile_tool_calls(ExprPool& pool, const ToolCallRules& rules);
 
 }  // namespace deltaserve

@@ -134,6 +134,32 @@ TEST_F(OutputRuleTest, RequiredCalls) {
   EXPECT_FALSE(allows(named, weather));
 }
 
+// OpenAI's `strict` is what promises arguments by the schema.
+TEST_F(OutputRuleTest, RequiredCallsOfSchemasThatCannotBeKept) {
+  const std::string tools = R"("tools":[{"type":"function","function":{"name":"f",%
+      "parameters":{"type":"object","properties":{"a":{"type":"array","uniqueItems":true}}}}},
+      {"type":"function","function":{"name":"g","parameters":{"type":"object","properties":
+      {"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}}}],
+      "tool_choice":"required")";
+  const auto with = [&](const std::string& strict) {
+    std::string fields = std::string(kOff) + tools;
+    return fields.replace(fields.find('%'), 1, strict);
+  };
+  for (const char* strict : {"", "\"strict\":false,"}) {
+    const Request request = request_of(with(strict));
+    ASSERT_TRUE(request.sampling.grammar);
+    const auto call = [&](const std::string& name, const std::string& value) {
+      return "<tool_call>\n<function=" + name + value + "\n</parameter>\n</function>\n</tool_call>";
+    };
+    EXPECT_TRUE(allows(request, call("f>\n<parameter=a>\n", "[1, 1]")));
+    EXPECT_TRUE(allows(request, call("f>\n<parameter=b>\n", "any")));
+    EXPECT_TRUE(allows(request, call("g>\n<parameter=n>\n", "3")));
+    EXPECT_FALSE(allows(request, call("g>\n<parameter=n>\n", "any"))) << "others keep theirs";
+    EXPECT_FALSE(allows(request, "No call."));
+  }
+  EXPECT_EQ(error_of(with("\"strict\":true,")).param, "tools");
+}
+
 TEST_F(OutputRuleTest, StrictToolsLeaveTextFree) {
   const Request request =
       request_of(std::string(kOff) +
