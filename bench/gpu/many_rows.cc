@@ -67,21 +67,20 @@ void check_wide(CudaContext& context, int64_t M, int64_t I, int64_t K) {
 void check_wide_linear(CudaContext& context, int64_t M, int64_t N, int64_t K, bool out_float) {
   const Pattern pattern(kX, 27, 0.05F);
   const Pattern x_pattern(kX, 28, 1.0F);
-  CudaLinear weight;
-  weight.N = N;
-  weight.K = K;
-  weight.values = pattern.make(N * K);
+  const CudaMemory weight = pattern.make(N * K);
   const CudaMemory x = x_pattern.make(M * K);
   const auto count = static_cast<size_t>(M * N);
   const DType out_dtype = out_float ? DType::kF32 : kX;
   const CudaMemory out = to_device(out_dtype, std::vector<float>(count, NAN));
-  launch_wide_linear(context, {.M = M,
-                               .x = x.data(),
-                               .x_stride = K,
-                               .weight = &weight,
-                               .out = out.data(),
-                               .out_stride = N,
-                               .out_float = out_float});
+  launch_wide_product(context, {.M = M,
+                                .N = N,
+                                .K = K,
+                                .x = x.data(),
+                                .x_stride = K,
+                                .weight = weight.data(),
+                                .out = out.data(),
+                                .out_stride = N,
+                                .out_float = out_float});
   check_cuda(cudaStreamSynchronize(context.stream));
   const std::vector<float> actual = to_host(out_dtype, out.data(), count);
   Error error;
@@ -133,31 +132,20 @@ void time_gate_up(CudaContext& context, int64_t M, int64_t I, int64_t K) {
 }
 
 void time_linear(CudaContext& context, int64_t M, int64_t N, int64_t K, bool out_float) {
-  CudaLinear weight;
-  weight.N = N;
-  weight.K = K;
-  weight.values = Pattern(kX, 25, 0.05F).make(N * K);
+  const CudaMemory weight = Pattern(kX, 25, 0.05F).make(N * K);
   const CudaMemory x = Pattern(kX, 26, 1.0F).make(M * K);
   const CudaMemory out(static_cast<size_t>(M * N) * 4);
-  const LinearArgs args = {.M = M,
+  const MatmulArgs args = {.M = M,
+                           .N = N,
+                           .K = K,
                            .x = x.data(),
                            .x_stride = K,
-                           .weight = &weight,
+                           .weight = weight.data(),
                            .out = out.data(),
                            .out_stride = N,
                            .out_float = out_float};
-  const auto library = [&] {
-    context.matmul().run({.M = M,
-                          .N = N,
-                          .K = K,
-                          .x = x.data(),
-                          .x_stride = K,
-                          .weight = weight.values.data(),
-                          .out = out.data(),
-                          .out_stride = N,
-                          .out_float = out_float});
-  };
-  const auto own = [&] { launch_wide_linear(context, args); };
+  const auto library = [&] { context.matmul().run(args); };
+  const auto own = [&] { launch_wide_product(context, args); };
   const std::string shape = std::to_string(M) + " x " + std::to_string(N) + " x " +
                             std::to_string(K) + (out_float ? " float" : "");
   const double flops = 2.0 * static_cast<double>(M * N * K);

@@ -40,15 +40,7 @@ void launch_invariant_linear(CudaContext& context, const LinearArgs& args) {
   const DType x = context.compute_dtype;
   if (serves_fixed(context, weight.K, args.x, args.x_stride) || x != DType::kBF16 ||
       !serves_skinny(1, weight.N, weight.K)) {
-    launch_matmul(context, {.M = args.M,
-                            .N = weight.N,
-                            .K = weight.K,
-                            .x = args.x,
-                            .x_stride = args.x_stride,
-                            .weight = weight.values.data(),
-                            .out = args.out,
-                            .out_stride = args.out_stride,
-                            .out_float = args.out_float});
+    launch_matmul(context, matmul_args(args));
     return;
   }
   in_pieces(args.M, [&](int64_t first, int64_t rows) {

@@ -11,6 +11,9 @@
 
 namespace deltaserve {
 
+// The product that linear is.
+MatmulArgs matmul_args(const LinearArgs& args);
+
 // By cuBLASLt, or where the context is batch invariant by launch_fixed_product.
 void launch_matmul(CudaContext& context, const MatmulArgs& args);
 

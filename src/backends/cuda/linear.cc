@@ -7,23 +7,18 @@
 
 namespace deltaserve {
 
-namespace {
-
-void launch_library(CudaContext& context, const LinearArgs& args, bool add) {
+MatmulArgs matmul_args(const LinearArgs& args) {
   const auto& weight = static_cast<const CudaLinear&>(*args.weight);
-  context.matmul().run({.M = args.M,
-                        .N = weight.N,
-                        .K = weight.K,
-                        .x = args.x,
-                        .x_stride = args.x_stride,
-                        .weight = weight.values.data(),
-                        .out = args.out,
-                        .out_stride = args.out_stride,
-                        .out_float = args.out_float,
-                        .add = add});
+  return {.M = args.M,
+          .N = weight.N,
+          .K = weight.K,
+          .x = args.x,
+          .x_stride = args.x_stride,
+          .weight = weight.values.data(),
+          .out = args.out,
+          .out_stride = args.out_stride,
+          .out_float = args.out_float};
 }
-
-}  // namespace
 
 void launch_linear(CudaContext& context, const LinearArgs& args) {
   const auto& weight = static_cast<const CudaLinear&>(*args.weight);
@@ -43,7 +38,7 @@ void launch_linear(CudaContext& context, const LinearArgs& args) {
     launch_skinny_linear(context, args);
     return;
   }
-  launch_library(context, args, false);
+  context.matmul().run(matmul_args(args));
 }
 
 // From so many rows on no own kernel serves a shape, and what adding saves is worth it.
@@ -53,7 +48,9 @@ bool launch_add_linear(CudaContext& context, const LinearArgs& args) {
   if (context.batch_invariant || !args.out_float || args.M < kFewestAdded) {
     return false;
   }
-  launch_library(context, args, true);
+  MatmulArgs matmul = matmul_args(args);
+  matmul.add = true;
+  context.matmul().run(matmul);
   return true;
 }
 

@@ -191,25 +191,6 @@ void launch_wide_product(const CudaContext& context, const MatmulArgs& args) {
   }
 }
 
-bool serves_wide_linear(const CudaContext& context, const LinearArgs& args) {
-  const auto& weight = static_cast<const CudaLinear&>(*args.weight);
-  return cuda::serves(context, args.M, weight.K, weight.N, args.x, args.x_stride, args.out,
-                      args.out_stride);
-}
-
-void launch_wide_linear(CudaContext& context, const LinearArgs& args) {
-  const auto& weight = static_cast<const CudaLinear&>(*args.weight);
-  launch_wide_product(context, {.M = args.M,
-                                .N = weight.N,
-                                .K = weight.K,
-                                .x = args.x,
-                                .x_stride = args.x_stride,
-                                .weight = weight.values.data(),
-                                .out = args.out,
-                                .out_stride = args.out_stride,
-                                .out_float = args.out_float});
-}
-
 bool serves_wide_gate_up(const CudaContext& context, const GateUpSiluArgs& args) {
   const auto& weight = static_cast<const CudaGateUp&>(*args.weight);
   return cuda::serves(context, args.M, weight.K, weight.I, args.x, args.x_stride, args.out,

@@ -9,8 +9,6 @@ namespace deltaserve {
 
 bool serves_wide(const CudaContext& context, const MatmulArgs& args);
 void launch_wide_product(const CudaContext& context, const MatmulArgs& args);
-bool serves_wide_linear(const CudaContext& context, const LinearArgs& args);
-void launch_wide_linear(CudaContext& context, const LinearArgs& args);
 bool serves_wide_gate_up(const CudaContext& context, const GateUpSiluArgs& args);
 void launch_wide_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args);
 
