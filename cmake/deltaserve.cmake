@@ -2,9 +2,14 @@
 # and one test program a folder of tests/.
 
 add_library(deltaserve_options INTERFACE)
+# Sources that are compiled as one may warn of one another's names.
+set(error -Werror)
+if(DELTASERVE_UNITY)
+  set(error -Wno-error)
+endif()
 # nvcc takes options of its own, see src/backends/cuda.
 target_compile_options(deltaserve_options INTERFACE
-  "$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wshadow;-Wconversion;-Werror;-fno-omit-frame-pointer>")
+  "$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wshadow;-Wconversion;${error};-fno-omit-frame-pointer>")
 target_include_directories(deltaserve_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # libstdc++ 12 enables std::expected only for compilers that announce C++20 concepts in full;
@@ -22,6 +27,25 @@ if(DELTASERVE_SANITIZE)
   target_link_options(deltaserve_options INTERFACE -fsanitize=${DELTASERVE_SANITIZE})
 endif()
 
+# ds_unity(TARGET): with DELTASERVE_UNITY, sources of the target are compiled several at a time.
+function(ds_unity target)
+  if(NOT DELTASERVE_UNITY)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.cc$")
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/unity_groups.py ${sources}
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
+    OUTPUT_VARIABLE lines OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE "\n" ";" pairs "${lines}")
+  while(pairs)
+    list(POP_FRONT pairs group source)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP group_${group})
+  endwhile()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
 # ds_library(NAME DEPS...): src/<this folder>/*.cc as the static library ds_NAME.
 function(ds_library name)
   file(GLOB sources CONFIGURE_DEPENDS *.cc)
@@ -30,6 +54,7 @@ function(ds_library name)
   endif()
   add_library(ds_${name} STATIC ${sources})
   target_link_libraries(ds_${name} PUBLIC deltaserve_options ${ARGN})
+  ds_unity(ds_${name})
 endfunction()
 
 # ds_add_tests(NAME LABEL PREFIX FILTER): the cases of test_NAME that match FILTER as tests
@@ -61,5 +86,6 @@ function(ds_test name label)
   target_compile_definitions(test_${name} PRIVATE
     DELTASERVE_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data"
     DELTASERVE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  ds_unity(test_${name})
   ds_add_tests(${name} ${label} "" "*")
 endfunction()
