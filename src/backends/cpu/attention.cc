@@ -45,7 +45,8 @@ class Attention {
                            kAttentionTileGroup * args.head_dim +    // a split's outputs
                            kAttentionTileGroup * kAttentionSplit +  // scores
                            4 * vectors + 2 * kAttentionTileGroup +  // states
-                           attention_tile_scratch(args.head_dim);
+                           attention_tile_scratch(args.head_dim) +
+                           kAttentionSplit * args.head_dim / 2;  // values
     return static_cast<size_t>(floats) * sizeof(float);
   }
 
@@ -70,6 +71,7 @@ class Attention {
     float* partial = nullptr;                // [group, head_dim]
     float* scores = nullptr;                 // [group, kAttentionSplit]
     uint16_t* tiles = nullptr;               // attention_tile_scratch
+    uint16_t* values = nullptr;              // [kAttentionSplit, head_dim]
     SoftmaxState* states = nullptr;          // [vectors]
     SoftmaxState* partial_states = nullptr;  // [group]
   };
@@ -84,8 +86,9 @@ class Attention {
     scratch.scores = scratch.partial + group_ * args_.head_dim;
     float* tiles = scratch.scores + group_ * kAttentionSplit;
     scratch.tiles = reinterpret_cast<uint16_t*>(tiles);
-    scratch.states =
-        reinterpret_cast<SoftmaxState*>(tiles + attention_tile_scratch(args_.head_dim) / 2);
+    float* values = tiles + attention_tile_scratch(args_.head_dim) / 2;
+    scratch.values = reinterpret_cast<uint16_t*>(values);
+    scratch.states = reinterpret_cast<SoftmaxState*>(values + kAttentionSplit * args_.head_dim / 2);
     scratch.partial_states = scratch.states + vectors;
     return scratch;
   }
@@ -134,19 +137,10 @@ class Attention {
     return std::min(position + 1 - start, kAttentionSplit);
   }
 
-  // Vectors [first, first + count) (count <= group_) of a task whose row 0 is at
-  // `position`, against split `index`.
-  void run_group(int64_t seq, int64_t kv_head, int64_t position, int64_t index, int64_t first,
-                 int64_t count, const Scratch& scratch, SoftmaxState* states, float* out) const {
-    int64_t lengths[kAttentionTileGroup];
-    for (int64_t m = 0; m < count; ++m) {
-      lengths[m] = seen(position + (first + m) / queries_per_kv_, index * kAttentionSplit);
-    }
+  // What all vectors share of split `index`.
+  AttentionSplit split_of(int64_t seq, int64_t kv_head, int64_t index) const {
     const int64_t head_elements = 2 * kv_head_elements(args_.head_dim);
     AttentionSplit split;
-    split.count = count;
-    split.q = scratch.q + first * args_.head_dim;
-    split.lengths = lengths;
     split.blocks = batch_.block_tables + seq * batch_.max_blocks_per_seq +
                    index * (kAttentionSplit / kBlockSize);
     split.kv_cache =
@@ -154,11 +148,26 @@ class Attention {
     split.block_stride = args_.num_kv_heads * head_elements;
     split.head_dim = args_.head_dim;
     split.scale = args_.scale;
+    return split;
+  }
+
+  // Vectors [first, first + count) (count <= group_) of a task whose row 0 is at
+  // `position`, against split `index`.
+  void run_group(AttentionSplit split, int64_t position, int64_t index, int64_t first,
+                 int64_t count, const AttentionValues& values, const Scratch& scratch,
+                 SoftmaxState* states, float* out) const {
+    int64_t lengths[kAttentionTileGroup];
+    for (int64_t m = 0; m < count; ++m) {
+      lengths[m] = seen(position + (first + m) / queries_per_kv_, index * kAttentionSplit);
+    }
+    split.count = count;
+    split.q = scratch.q + first * args_.head_dim;
+    split.lengths = lengths;
     split.scores = scratch.scores;
     split.states = states;
     split.out = out;
     if (on_tiles_) {
-      attention_split_tiles(context_, functions_, split, scratch.tiles);
+      attention_split_tiles(context_, split, values, scratch.tiles);
     } else {
       functions_.split(context_.compute_dtype, split);
     }
@@ -196,10 +205,16 @@ void Attention::row_task(int64_t seq, int64_t kv_head, int64_t row_block,
     const int64_t start = index * kAttentionSplit;
     // Rows before the split see nothing of it.
     const int64_t begin = std::max<int64_t>(0, start - position) * queries_per_kv_;
+    const AttentionSplit split = split_of(seq, kv_head, index);
+    AttentionValues values;
+    if (on_tiles_ && vectors - begin > group_) {
+      values.data = scratch.values;
+      attention_pack_split(context_, split, seen(position + rows - 1, start), values);
+    }
     for (int64_t first = begin; first < vectors; first += group_) {
       const int64_t count = std::min(group_, vectors - first);
       const bool starts = index == 0;
-      run_group(seq, kv_head, position, index, first, count, scratch,
+      run_group(split, position, index, first, count, values, scratch,
                 starts ? scratch.states + first : scratch.partial_states,
                 starts ? scratch.out + first * args_.head_dim : scratch.partial);
       for (int64_t m = 0; m < count && !starts; ++m) {
@@ -246,8 +261,8 @@ void Attention::split_task(const Item& item, int64_t index, float* partial,
   const int64_t begin = std::max<int64_t>(0, index * kAttentionSplit - position) * queries_per_kv_;
   for (int64_t first = begin; first < vectors; first += group_) {
     const int64_t count = std::min(group_, vectors - first);
-    run_group(item.seq, item.kv_head, position, index, first, count, scratch, states + first,
-              partial + first * args_.head_dim);
+    run_group(split_of(item.seq, item.kv_head, index), position, index, first, count, {}, scratch,
+              states + first, partial + first * args_.head_dim);
   }
 }
 

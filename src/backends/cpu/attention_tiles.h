@@ -17,8 +17,16 @@ constexpr int64_t attention_tile_scratch(int64_t head_dim) {
   return kAttentionTileGroup * (head_dim > weights ? head_dim : weights);
 }
 
+// V of a split as tiles, once for several groups of vectors.
+struct AttentionValues {
+  uint16_t* data = nullptr;  // scratch of kAttentionSplit * head_dim; null: nothing is packed
+  int64_t steps = 0;
+};
+void attention_pack_split(const CpuContext& context, const AttentionSplit& split, int64_t tokens,
+                          AttentionValues& values);
+
 // AttentionFunctions::split with up to kAttentionTileGroup vectors.
-void attention_split_tiles(const CpuContext& context, const AttentionFunctions& functions,
-                           const AttentionSplit& split, uint16_t* scratch);
+void attention_split_tiles(const CpuContext& context, const AttentionSplit& split,
+                           const AttentionValues& values, uint16_t* scratch);
 
 }  // namespace deltaserve

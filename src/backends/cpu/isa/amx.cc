@@ -64,6 +64,8 @@ constexpr CpuKernels make_table() {
   table.f32_int4 = int4_amx_kernels<float>(kInt4);
   table.delta_tiles = kDeltaTileKernels;
   table.attention_scores = attention_scores;
+  table.attention_softmax = attention_softmax;
+  table.attention_pack_values = attention_pack_values;
   table.attention_values = attention_values;
   table.run_bf16 = run_tiles;
   table.bf16_flop = 4 * 2 * 16 * 16 * 32;

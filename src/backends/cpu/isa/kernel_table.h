@@ -126,9 +126,15 @@ struct CpuKernels {
                          const float* beta) = nullptr;
   // kSolveRows rows: c[i] += sum over j < i of a[i * kSolveRows + j] * c[j], i ascending.
   void (*solve_block)(float* c, const float* a) = nullptr;
-  // On tiles; null without them. Scores of the tokens up to a multiple of 32, then the sums of V.
+  // On tiles; null without them.
   DeltaTileKernels delta_tiles;
+  // Scores of the tokens up to a multiple of 32.
   void (*attention_scores)(const AttentionTiles& split) = nullptr;
+  // Their softmax weights in two bfloat16 to `packed`, with largest and sums.
+  void (*attention_softmax)(const AttentionTiles& split) = nullptr;
+  // V of `tokens` as panels [head_dim / 32][tokens / 32 rounded up][2][16][16][2], zero behind.
+  void (*attention_pack_values)(const AttentionTiles& split, uint16_t* values) = nullptr;
+  // The weighted sums of V to `out`.
   void (*attention_values)(const AttentionTiles& split) = nullptr;
 
   // Vectors of any length.

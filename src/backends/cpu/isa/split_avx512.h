@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #include <cstdint>
+#include <cstring>
 
 #include "backends/cpu/isa/vec_avx512.h"
 
@@ -24,6 +25,17 @@ inline Vec vec_round_bf16(Vec a) {
 inline void vec_store_pairs(uint16_t* p, Vec even, Vec odd) {
   const __m512i low = _mm512_srli_epi32(_mm512_castps_si512(even.v), 16);
   _mm512_storeu_si512(p, _mm512_or_si512(low, _mm512_castps_si512(odd.v)));
+}
+
+// Two vectors as 32 bfloat16.
+inline void vec_store_two_bf16(uint16_t* p, Vec first, Vec second) {
+#ifdef __AVX512BF16__
+  const __m512bh rounded = _mm512_cvtne2ps_pbh(second.v, first.v);
+  std::memcpy(p, &rounded, sizeof(rounded));
+#else
+  vec_store_bf16(p, first);
+  vec_store_bf16(p + kLanes, second);
+#endif
 }
 
 // Up to 16 bfloat16; what lies beyond `count` is zero, and neither read nor written.

@@ -110,10 +110,14 @@ struct AttentionTiles {
   int64_t block_stride = 0;
   int64_t head_dim = 0;  // a multiple of 32
   float scale = 0.0F;
-  float* scores = nullptr;  // [count][score_stride], later the softmax weights
+  float* scores = nullptr;  // [count][score_stride]
   int64_t score_stride = 0;
-  uint16_t* packed = nullptr;  // scratch of count * max(head_dim, 2 * score_stride)
-  float* out = nullptr;        // [count][head_dim]
+  float* largest = nullptr;          // [count] of a vector's scores
+  float* sums = nullptr;             // [count] of e^(score - largest)
+  uint16_t* packed = nullptr;        // scratch of count * max(head_dim, 2 * score_stride)
+  const uint16_t* values = nullptr;  // V by pack_values; null: from the cache
+  int64_t value_steps = 0;           // 32 tokens each, of `values`
+  float* out = nullptr;              // [count][head_dim]
 };
 
 }  // namespace deltaserve
