@@ -11,12 +11,15 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "backends/cpu/cpu_context.h"
 #include "backends/cpu/memory.h"
 #include "backends/cpu/node_tasks.h"
 #include "backends/cpu/numa_memory.h"
 #include "backends/cpu/numa_topology.h"
+#include "backends/cpu/panel_matrix.h"
 #include "backends/cpu/thread_binding.h"
 #include "backends/cpu/thread_placement.h"
+#include "cpu_test_util.h"
 #include "placement_util.h"
 
 namespace deltaserve {
@@ -297,6 +300,38 @@ TEST_F(NumaMemory, TakesUnevenRanges) {
   prefer_node(buffer_.data() + 5000, kBytes - 5000, 0);
   prefer_node(buffer_.data() + 100, 200, 0);
   expect_pages(buffer_.data(), 0);
+}
+
+// On a machine with several nodes that is a check of them; with one node all pages are its own.
+TEST_F(NumaMemory, PanelsLieBesideTheThreadsThatReadThem) {
+  const ThreadPlacement plan = cpu_placement({}).value();
+  CpuContext context(DType::kBF16, CpuIsa::kPortable, plan.threads, plan);
+  const ThreadBinding binding(plan);
+  const int64_t K = 1024;  // 64 KiB a panel
+  const OwnedTensor row(DType::kBF16, {1, K}, uniform_values(static_cast<size_t>(K), 1));
+  for (const int64_t experts : {1, 5}) {
+    const int64_t panels = 20;  // of each
+    const PanelMatrix matrix =
+        make_panels(
+            context, experts * panels, K, DType::kBF16,
+            [&](int64_t) { return SourceRow{.view = &row.view, .row = 0}; }, experts)
+            .value();
+    for (int32_t part = 0; part < plan.num_parts(); ++part) {
+      const IndexRange share = plan.share(panels, part);
+      std::vector<std::byte*> pages;
+      for (int64_t p = share.begin * experts; p < share.end * experts; ++p) {
+        // Not the first: of two nodes' panels that meet in a page the first has it.
+        pages.push_back(matrix.data.data() + p * matrix.panel_bytes + 4096);
+      }
+      const auto nodes = nodes_of_pages(pages);
+      ASSERT_TRUE(nodes || !check_memory_policy()) << nodes.error().message;
+      if (nodes && plan.active()) {
+        EXPECT_EQ(*nodes, Ids(pages.size(), plan.nodes[static_cast<size_t>(part)].node)) << part;
+      } else if (nodes) {
+        EXPECT_EQ(*nodes, Ids(pages.size(), nodes->front()));
+      }
+    }
+  }
 }
 
 Ids affinity() {
