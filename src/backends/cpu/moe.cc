@@ -13,9 +13,9 @@
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/matrix_multiply.h"
 #include "backends/cpu/matrix_ops.h"
+#include "backends/cpu/moe_workspace.h"
 #include "backends/cpu/node_tasks.h"
 #include "backends/cpu/panel_matrix.h"
-#include "base/check.h"
 
 namespace deltaserve {
 namespace {
@@ -30,76 +30,10 @@ int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Rows of one expert that are done together: sorted places [begin, end).
-struct Work {
-  int32_t expert = 0;
-  int32_t begin = 0;
-  int32_t end = 0;
-};
-
-// Shared scratch of a block of tokens; without memory only its size.
-struct Workspace {
-  int32_t* expert_start;  // [E + 1] first place of each expert
-  int32_t* token_of;      // [pairs] by place
-  int32_t* place_of;      // [T, K]
-  Work* works;
-  std::byte* x;    // packed rows of H, by place
-  std::byte* act;  // packed rows of I, by place
-  float* inner;    // [pairs, I] X by place, if they are packed later
-  float* out;      // [pairs, H] by place
-  int64_t num_works = 0;
-  int64_t bytes = 0;
-
-  Workspace(std::byte* memory, int64_t tokens, int64_t K, const CpuExpertsWeight& w) {
-    const int64_t pairs = tokens * K;
-    const auto take = [&]<typename T>(T*& start, int64_t count) {
-      start = memory == nullptr ? nullptr : reinterpret_cast<T*>(memory + bytes);
-      bytes += ceil_div(count * static_cast<int64_t>(sizeof(T)), 64) * 64;
-    };
-    take(expert_start, w.E + 1);
-    take(token_of, pairs);
-    take(place_of, pairs);
-    take(works, w.E + pairs / kMaxTaskRows);
-    take(x, packed_bytes(pairs, w.H));
-    take(act, packed_bytes(pairs, w.I));
-    take(inner, pairs * w.I);
-    take(out, pairs * w.H);
-  }
-};
-
-// Counting sort of the pairs by expert; within an expert in the order of the tokens.
-void sort_by_expert(const MoeArgs& args, int64_t tokens, const int32_t* ids, Workspace& ws) {
-  const auto E = static_cast<int32_t>(args.experts->E);
-  const int64_t pairs = tokens * args.K;
-  std::fill(ws.expert_start, ws.expert_start + E + 1, 0);
-  for (int64_t i = 0; i < pairs; ++i) {
-    DS_CHECK(ids[i] >= 0 && ids[i] < E, "expert id out of range");
-    ++ws.expert_start[ids[i] + 1];
-  }
-  for (int32_t e = 0; e < E; ++e) {
-    ws.expert_start[e + 1] += ws.expert_start[e];
-  }
-  for (int64_t i = 0; i < pairs; ++i) {
-    ws.place_of[i] = ws.expert_start[ids[i]]++;
-    ws.token_of[ws.place_of[i]] = static_cast<int32_t>(i / args.K);
-  }
-  // The starts have moved to the ends; an expert ends where the next one starts.
-  ws.num_works = 0;
-  int32_t begin = 0;
-  for (int32_t e = 0; e < E; ++e) {
-    const int32_t end = ws.expert_start[e];
-    while (begin < end) {
-      const int32_t stop = std::min(end, begin + static_cast<int32_t>(kMaxTaskRows));
-      ws.works[ws.num_works++] = {.expert = e, .begin = begin, .end = stop};
-      begin = stop;
-    }
-  }
-}
-
 class MoeBlock {
  public:
   MoeBlock(const CpuContext& context, const MoeArgs& args, int64_t first, int64_t tokens,
-           Workspace& workspace)
+           MoeWorkspace& workspace)
       : context_(context),
         args_(args),
         weight_(static_cast<const CpuExpertsWeight&>(*args.experts)),
@@ -150,7 +84,7 @@ class MoeBlock {
 
   // A task: the rows of a work times panels of its expert that lie together.
   struct Part {
-    const Work& work;
+    const MoeWork& work;
     IndexRange panels;  // of the expert
     int64_t offset;     // of the matrix' panels against these
   };
@@ -171,18 +105,18 @@ class MoeBlock {
   Part part_of(const ExpertPanels& panels, int32_t node, int64_t task) const {
     const IndexRange share = context_.placement.share(panels.panels, node);
     const int64_t parts = parts_of(share);
-    const Work& work = ws_.works[task / parts];
+    const MoeWork& work = ws_.works[task / parts];
     const IndexRange own = split_range(share.end - share.begin, parts, task % parts);
     return {.work = work,
             .panels = {share.begin + own.begin, share.begin + own.end},
             .offset = panels.offset(share, work.expert)};
   }
 
-  static const MatrixKernels& for_work(const MatrixKernels& kernels, const Work& work) {
+  static const MatrixKernels& for_work(const MatrixKernels& kernels, const MoeWork& work) {
     return kernels_for_rows(kernels, work.end - work.begin);
   }
 
-  PackedRows rows_of(const MatrixKernels& kernels, const Work& work, int64_t K,
+  PackedRows rows_of(const MatrixKernels& kernels, const MoeWork& work, int64_t K,
                      std::byte* base) const {
     PackedRows rows =
         packed_layout(context_, for_work(kernels, work), work.end - work.begin, K, nullptr);
@@ -190,7 +124,7 @@ class MoeBlock {
     return rows;
   }
 
-  void pack_rows(const Work& work, float* scratch) const {
+  void pack_rows(const MoeWork& work, float* scratch) const {
     const int64_t element = dtype_size(context_.compute_dtype);
     const int64_t H = weight_.H;
     const PackedRows rows = rows_of(gate_up_, work, H, ws_.x);
@@ -216,7 +150,7 @@ class MoeBlock {
            place * weight_.I * dtype_size(context_.compute_dtype);
   }
 
-  void pack_inner(const Work& work) const {
+  void pack_inner(const MoeWork& work) const {
     const PackedRows rows = rows_of(down_, work, weight_.I, ws_.act);
     for (int64_t t = 0; t < rows.tiles; ++t) {
       const IndexRange range = rows.tile(t);
@@ -228,7 +162,7 @@ class MoeBlock {
 
   // Columns [column, column + columns) of silu(gate) * up for rows of a work: to where down reads
   // them.
-  void store_inner(const float* c, const Work& work, int64_t row, int64_t rows, int64_t column,
+  void store_inner(const float* c, const MoeWork& work, int64_t row, int64_t rows, int64_t column,
                    int64_t columns) const {
     const CpuKernels& kernels = *context_.kernels;
     const bool is_float = context_.compute_dtype == DType::kF32;
@@ -307,7 +241,7 @@ class MoeBlock {
   const MatrixKernels& down_;
   const int64_t first_;
   const int64_t tokens_;
-  Workspace& ws_;
+  MoeWorkspace& ws_;
 };
 
 }  // namespace
@@ -318,10 +252,10 @@ void cpu_moe(CpuContext& context, const MoeArgs& args) {
   const int64_t row_floats = kMaxTileRows * weight.H;
   context.require_thread_scratch(static_cast<size_t>(row_floats) * sizeof(float));
   context.require_shared_scratch(
-      static_cast<size_t>(Workspace(nullptr, block, args.K, weight).bytes));
+      static_cast<size_t>(MoeWorkspace(nullptr, block, args.K, weight).bytes));
   for (int64_t first = 0; first < args.T; first += kTokenBlock) {
     const int64_t tokens = std::min(kTokenBlock, args.T - first);
-    Workspace workspace(context.shared_scratch<std::byte>(), tokens, args.K, weight);
+    MoeWorkspace workspace(context.shared_scratch<std::byte>(), tokens, args.K, weight);
     MoeBlock(context, args, first, tokens, workspace).run();
   }
 }
