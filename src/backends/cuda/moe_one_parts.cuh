@@ -68,8 +68,8 @@ struct MoeOneShared {
   float partial[kWarp];
   int32_t ids[kOneMostK];
   float weights[kOneMostK];
-  float gate;                 // of the shared expert
-  float before[kSkinnyRows];  // the residual's elements that are this block's
+  float gate;                             // of the shared expert
+  alignas(16) float before[kSkinnyRows];  // the residual's elements that are this block's
   float dots[kOneMostK + 1][kSkinnyRows];
   union {
     float route[kOneRouteChains][kSkinnyRows];
