@@ -30,7 +30,7 @@ struct alignas(1024) Stage {
 template <int Groups>
 struct Shared {
   Stage<Groups> stages[kStages];
-  char out[Groups][4 * kWarpOutBytes];
+  char out[Groups][kTileBytes];
   uint64_t full[kStages];
   uint64_t empty[kStages];
   uint64_t out_full[Groups];
@@ -41,7 +41,7 @@ struct Shared {
 // The producer warp.
 template <int Groups, typename Operand>
 __device__ void produce(const CUtensorMap& qkv, const ChunkedRule& rule, Shared<Groups>& shared) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int lane = static_cast<int>(threadIdx.x % kWarp);
   PartialLoads partial{.barrier = shared_address(&shared.partial)};
   Source<Groups> source(rule);
   Work work;
@@ -77,7 +77,8 @@ __device__ void produce(const CUtensorMap& qkv, const ChunkedRule& rule, Shared<
 
 // A storer warp: the 64 value columns of warpgroup `group`.
 template <int Groups>
-__device__ void store_out(const ChunkedRule& rule, Shared<Groups>& shared, int group) {
+__device__ void store_out(const CUtensorMap& out, const ChunkedRule& rule, Shared<Groups>& shared,
+                          int group) {
   const uint32_t out_full = shared_address(&shared.out_full[group]);
   const uint32_t out_empty = shared_address(&shared.out_empty[group]);
   Source<Groups> source(rule);
@@ -88,7 +89,7 @@ __device__ void store_out(const ChunkedRule& rule, Shared<Groups>& shared, int g
 #pragma unroll 1
     for (int32_t c = work.piece.first; c < work.piece.end; ++c) {
       mbarrier_wait(out_full, parity);
-      take_output(rule, work.piece.rows.chunk(c), column, shared.out[group]);
+      take_output(out, rule, work.piece.rows.chunk(c), column, shared.out[group]);
       __syncwarp();
       if (threadIdx.x % kWarp == 0) {
         mbarrier_arrive(out_empty);
@@ -101,10 +102,10 @@ __device__ void store_out(const ChunkedRule& rule, Shared<Groups>& shared, int g
 // A consumer warpgroup.
 template <int Groups, typename Operand>
 __device__ void carry(const ChunkedRule& rule, Shared<Groups>& shared, int group) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const int warp = static_cast<int>(threadIdx.x) % kGroup / kWarp;
+  const int lane = static_cast<int>(threadIdx.x % kWarp);
+  const int warp = static_cast<int>(threadIdx.x % kGroup / kWarp);
   const int32_t block = static_cast<int32_t>(blockIdx.x);
-  const uint32_t out = shared_address(shared.out[group]) + warp * kWarpOutBytes;
+  const uint32_t out = shared_address(shared.out[group]);
   const uint32_t out_full = shared_address(&shared.out_full[group]);
   const uint32_t out_empty = shared_address(&shared.out_empty[group]);
   const uint32_t first_stage = shared_address(shared.stages);
@@ -137,6 +138,7 @@ __device__ void carry(const ChunkedRule& rule, Shared<Groups>& shared, int group
       mbarrier_wait(out_empty, out_parity);
       out_parity ^= 1;
       put_output(x, out);
+      async_proxy_fence();
       __syncwarp();
       if (lane == 0) {
         mbarrier_arrive(out_full);
@@ -161,7 +163,8 @@ __device__ void carry(const ChunkedRule& rule, Shared<Groups>& shared, int group
 // Groups warpgroups that compute and one with the producer and the storers; grid: carry_blocks.
 template <int Groups, typename Operand>
 __global__ void __launch_bounds__((Groups + 1) * kGroup, 1)
-    carry_state(const __grid_constant__ CUtensorMap qkv, const ChunkedRule rule) {
+    carry_state(const __grid_constant__ CUtensorMap qkv, const __grid_constant__ CUtensorMap out,
+                const ChunkedRule rule) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ __align__(1024) char memory[];
   auto& shared = *reinterpret_cast<Shared<Groups>*>(memory);
@@ -182,16 +185,16 @@ __global__ void __launch_bounds__((Groups + 1) * kGroup, 1)
   }
   async_proxy_fence();
   __syncthreads();
-  const int group = static_cast<int>(threadIdx.x) / kGroup;
+  const int group = static_cast<int>(threadIdx.x / kGroup);
   if (group == Groups) {
     if constexpr (Groups == 2) {
       shrink_registers<40>();
     }
-    const int warp = static_cast<int>(threadIdx.x) % kGroup / kWarp;
+    const int warp = static_cast<int>(threadIdx.x % kGroup / kWarp);
     if (warp == 0) {
       produce<Groups, Operand>(qkv, rule, shared);
     } else if (warp <= Groups) {
-      store_out<Groups>(rule, shared, warp - 1);
+      store_out<Groups>(out, rule, shared, warp - 1);
     }
   } else {
     if constexpr (Groups == 2) {
@@ -205,22 +208,22 @@ __global__ void __launch_bounds__((Groups + 1) * kGroup, 1)
 }
 
 template <int Groups, typename Operand>
-void launch_for(cudaStream_t stream, const CUtensorMap& qkv, const ChunkedRule& rule,
-                int32_t blocks) {
+void launch_for(cudaStream_t stream, const CUtensorMap& qkv, const CUtensorMap& out,
+                const ChunkedRule& rule, int32_t blocks) {
   constexpr size_t kShared = sizeof(Shared<Groups>);
   allow_shared(carry_state<Groups, Operand>, kShared);
   carry_state<Groups, Operand>
-      <<<static_cast<unsigned>(blocks), (Groups + 1) * kGroup, kShared, stream>>>(qkv, rule);
+      <<<static_cast<unsigned>(blocks), (Groups + 1) * kGroup, kShared, stream>>>(qkv, out, rule);
   check_cuda(cudaGetLastError());
 }
 
 template <int Groups>
-void launch_groups(cudaStream_t stream, const CUtensorMap& qkv, const ChunkedRule& rule,
-                   int32_t blocks) {
+void launch_groups(cudaStream_t stream, const CUtensorMap& qkv, const CUtensorMap& out,
+                   const ChunkedRule& rule, int32_t blocks) {
   if (rule.converted != nullptr) {
-    launch_for<Groups, __half>(stream, qkv, rule, blocks);
+    launch_for<Groups, __half>(stream, qkv, out, rule, blocks);
   } else {
-    launch_for<Groups, bf16>(stream, qkv, rule, blocks);
+    launch_for<Groups, bf16>(stream, qkv, out, rule, blocks);
   }
 }
 
@@ -239,13 +242,13 @@ int32_t carry_blocks(const ChunkedRule& rule, int32_t num_chunked, int32_t num_s
                                           : std::min(streams, num_sms / heads * heads);
 }
 
-void launch_carry_state(cudaStream_t stream, const CUtensorMap& qkv, const ChunkedRule& rule,
-                        int32_t num_chunked, int32_t num_sms) {
+void launch_carry_state(cudaStream_t stream, const CUtensorMap& qkv, const CUtensorMap& out,
+                        const ChunkedRule& rule, int32_t num_chunked, int32_t num_sms) {
   const int32_t blocks = carry_blocks(rule, num_chunked, num_sms);
   if (prefers_halves(num_chunked * rule.num_v_heads, num_sms)) {
-    launch_groups<1>(stream, qkv, rule, blocks);
+    launch_groups<1>(stream, qkv, out, rule, blocks);
   } else {
-    launch_groups<2>(stream, qkv, rule, blocks);
+    launch_groups<2>(stream, qkv, out, rule, blocks);
   }
 }
 

@@ -80,12 +80,13 @@ __device__ __forceinline__ int swizzled(int row, int piece) {
   return row * 128 + ((piece ^ (row & 7)) << 4);
 }
 
-// The launches, each in its file. `qkv` is the tensor [T, 2 Hk dk + Hv dv] in boxes of 64 x 64. The
-// products' operands are float16 if `rule.converted` is not null, else bfloat16.
+// The launches, each in its file. `qkv` is the tensor [T, 2 Hk dk + Hv dv] and `out` [T, Hv dv],
+// both in boxes of 64 x 64. The products' operands are float16 if `rule.converted` is not null,
+// else bfloat16.
 void launch_solve_chunks(cudaStream_t stream, const CUtensorMap& qkv, const ChunkedRule& rule,
                          int32_t max_chunks);
-void launch_carry_state(cudaStream_t stream, const CUtensorMap& qkv, const ChunkedRule& rule,
-                        int32_t num_chunked, int32_t num_sms);
+void launch_carry_state(cudaStream_t stream, const CUtensorMap& qkv, const CUtensorMap& out,
+                        const ChunkedRule& rule, int32_t num_chunked, int32_t num_sms);
 
 // Blocks of the second kernel, of which a multiprocessor holds one at a time.
 int32_t carry_blocks(const ChunkedRule& rule, int32_t num_chunked, int32_t num_sms);

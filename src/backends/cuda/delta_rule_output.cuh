@@ -1,5 +1,5 @@
-// The output of a chunk on its way from the accumulators of a warpgroup to memory: through shared
-// memory and a storer warp, which takes it away while the warpgroup goes on.
+// The output of a chunk on its way from the accumulators of a warpgroup to memory: through a tile
+// in shared memory and the copy engine, which takes it away while the warpgroup goes on.
 #pragma once
 
 #include "backends/cuda/delta_rule_sequences.cuh"
@@ -8,15 +8,14 @@
 
 namespace deltaserve::cuda {
 
-// O of a warp: 16 value columns of 64 tokens, transposed, with a pitch that spreads the banks.
-inline constexpr int kOutPitch = 48;
-inline constexpr int kWarpOutBytes = kChunkSize * kOutPitch + 32;
-
-// By a warp: O^T = Y + Z in accumulator layout to its part of shared memory.
+// By a warp: its 16 columns of O = (Y + Z)^T, from accumulator layout to the warpgroup's tile of 64
+// tokens x 64 value columns.
 template <typename Operand>
-__device__ __forceinline__ void put_output(const ChainRegisters<Operand>& x, uint32_t part) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const uint32_t to = part + (lane % 8 + lane / 16 * 8) * kOutPitch + lane / 8 % 2 * 16;
+__device__ __forceinline__ void put_output(const ChainRegisters<Operand>& x, uint32_t tile) {
+  const int lane = static_cast<int>(threadIdx.x % kWarp);
+  const int warp = static_cast<int>(threadIdx.x / kWarp % 4);
+  const uint32_t to =
+      tile + static_cast<uint32_t>(swizzled(lane % 8 + lane / 16 * 8, warp * 2 + lane / 8 % 2));
 #pragma unroll
   for (int j = 0; j < 32; j += 8) {
     uint32_t words[4];
@@ -30,32 +29,37 @@ __device__ __forceinline__ void put_output(const ChainRegisters<Operand>& x, uin
       }
       words[i] = pack_bf16(o.x, o.y);
     }
-    store_tiles_transposed(to + j * 2 * kOutPitch, words[0], words[1], words[2], words[3]);
+    store_tiles_transposed(to + j * 2 * 128, words[0], words[1], words[2], words[3]);
   }
 }
 
-// By the storer warp: 64 value columns, from `column` of a row of the output on, of the chunk's
-// tokens; 16 bytes a lane, 4 tokens at a time. `parts`: those of the warpgroup's four warps.
-__device__ __forceinline__ void take_output(const ChunkedRule& rule, const Chunk& chunk,
-                                            int32_t column, const char* parts) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const int warp = lane / 2 % 4;  // whose columns
-  const char* from = parts + warp * kWarpOutBytes + lane % 2 * 16;
-  bf16* to = rule.out + int64_t{chunk.row} * rule.out_stride + column + warp * 16 + lane % 2 * 8;
-  const auto store_row = [&](int row) {
-    *reinterpret_cast<uint4*>(to + row * rule.out_stride) =
-        *reinterpret_cast<const uint4*>(from + row * kOutPitch);
-  };
+// Copies a box of shared memory to the tensor at (column, row) and waits until it is read.
+__device__ __forceinline__ void tensor_store(const CUtensorMap& map, int32_t column, int32_t row,
+                                             uint32_t from) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map),
+      "r"(column), "r"(row), "r"(from)
+      : "memory");
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+
+// By the storer warp: the tile to columns `column` .. of the output's rows, those that the sequence
+// has in the chunk. `out`: the output in boxes of a tile.
+__device__ __forceinline__ void take_output(const CUtensorMap& out, const ChunkedRule& rule,
+                                            const Chunk& chunk, int32_t column, const char* tile) {
+  const int lane = static_cast<int>(threadIdx.x % kWarp);
   if (chunk.full()) {
-#pragma unroll 8
-    for (int i = 0; i < kChunkSize; i += 4) {
-      store_row(i + lane / 8);
+    if (lane == 0) {
+      tensor_store(out, column, chunk.row, shared_address(tile));
     }
     return;
   }
+  bf16* to = rule.out + int64_t{chunk.row} * rule.out_stride + column + lane % 8 * 8;
   for (int row = lane / 8; row < kChunkSize; row += 4) {
     if (row >= chunk.begin && row < chunk.end) {
-      store_row(row);
+      *reinterpret_cast<uint4*>(to + row * rule.out_stride) =
+          *reinterpret_cast<const uint4*>(tile + swizzled(row, lane % 8));
     }
   }
 }

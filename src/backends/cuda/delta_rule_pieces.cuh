@@ -25,7 +25,7 @@ struct Piece {
 class Pieces {
  public:
   __device__ Pieces(const ChunkedRule& rule, int32_t team, int32_t teams) : rule_(rule) {
-    const int lane = static_cast<int>(threadIdx.x) % kWarp;
+    const int lane = static_cast<int>(threadIdx.x % kWarp);
     int32_t total = 0;
     int32_t longest = 0;
     for (int32_t s = lane; s < rule.num_seqs; s += kWarp) {

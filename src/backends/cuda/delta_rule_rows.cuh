@@ -79,7 +79,7 @@ __device__ __forceinline__ void load_chunk(const RowSource& from, const Chunk& c
                                            uint32_t full, uint32_t more_bytes,
                                            PartialLoads& partial) {
   constexpr uint32_t kRowBytes = kRowTiles<Groups> * kTileBytes;
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int lane = static_cast<int>(threadIdx.x % kWarp);
   const uint32_t to = shared_address(tiles);
   if (chunk.full()) {
     if (lane == 0) {

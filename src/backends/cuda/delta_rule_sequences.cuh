@@ -44,7 +44,7 @@ struct SequenceRows {
 // `index`, and `index`'s rank in it; -1 if there is none. By a whole warp, lanes agreeing.
 template <typename Count>
 __device__ __forceinline__ int2 find_in_sequences(int32_t num_seqs, int32_t index, Count&& count) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int lane = static_cast<int>(threadIdx.x % kWarp);
   for (int32_t first = 0; first < num_seqs; first += kWarp) {
     const int32_t own = first + lane < num_seqs ? count(first + lane) : 0;
     int32_t total = own;

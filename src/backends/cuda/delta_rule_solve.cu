@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(kGroup, kBlocks[Heads])
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   extern __shared__ __align__(1024) char memory[];
   auto& shared = *reinterpret_cast<Shared<Heads>*>(memory);
-  const int thread = static_cast<int>(threadIdx.x);
+  const int thread = static_cast<int>(threadIdx.x % kGroup);  // which is not negative
   const int warp = thread / kWarp;
   const int lane = thread % kWarp;
   const int key_head = static_cast<int>(blockIdx.x);
@@ -139,6 +139,7 @@ __global__ void __launch_bounds__(kGroup, kBlocks[Heads])
   }
   const Gates<Heads> gates(rule, chunk, key_head * Heads, warp, lane);
   __syncthreads();  // the barrier is initialised
+  gates.make(chunk, shared.gates, warp, lane);
   mbarrier_wait(loaded, 0);
   if (!chunk.full()) {
     for (int tile = 0; tile < 4; ++tile) {
@@ -150,7 +151,6 @@ __global__ void __launch_bounds__(kGroup, kBlocks[Heads])
   Products x;
   start_product(x.kk, tiles, tiles);
   start_product(x.qk, tiles + kTileBytes, tiles);
-  gates.make(chunk, shared.gates, warp, lane);
   float qq[2][4] = {};
   multiply_rows_by_themselves(qq, tiles + kTileBytes, warp, lane);
   put_norms(qq, shared.norm + kChunkSize, kQueryScale, warp, lane);

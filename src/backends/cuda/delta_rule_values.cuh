@@ -16,8 +16,8 @@ __device__ __forceinline__ void load_factors(float2 (&to)[8], const float* from)
 
 // The warp's 16 columns of V, in accumulator layout.
 __device__ __forceinline__ void load_values(uint32_t (&V)[16], uint32_t values) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const int warp = static_cast<int>(threadIdx.x) / kWarp % 4;
+  const int lane = static_cast<int>(threadIdx.x % kWarp);
+  const int warp = static_cast<int>(threadIdx.x / kWarp % 4);
   values += static_cast<uint32_t>(swizzled(lane / 16 * 8 + lane % 8, warp * 2 + lane / 8 % 2));
 #pragma unroll
   for (int j = 0; j < 4; ++j) {

@@ -9,7 +9,7 @@
 #include "backends/cuda/delta_rule_tokens.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/scratch_plan.h"
-#include "base/check.h"
+#include "backends/cuda/tensor_map.h"
 
 namespace deltaserve {
 namespace {
@@ -28,27 +28,6 @@ template <typename Shape>
 bool serves_chunks(const CudaContext& context, const Shape& shape) {
   return has_chunk_kernels(context.device, context.compute_dtype) && shape.dk == kDeltaDim &&
          shape.dv == kDeltaDim && shape.num_v_heads <= kMostHeadsPerKey * shape.num_k_heads;
-}
-
-// q, k and v as a tensor that the copy engine reads in boxes of 64 rows x 64 columns.
-CUtensorMap make_tensor_map(const GatedDeltaRuleArgs& args) {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found{};
-  check_cuda(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
-                                              cudaEnableDefault, &found));
-  DS_CHECK(found == cudaDriverEntryPointSuccess, "the driver has no tensor maps");
-  const auto width = static_cast<cuuint64_t>(2 * args.num_k_heads + args.num_v_heads) * kDeltaDim;
-  const cuuint64_t sizes[2] = {width, static_cast<cuuint64_t>(args.batch->num_tokens)};
-  const cuuint64_t row_bytes[1] = {static_cast<cuuint64_t>(args.qkv_stride) * sizeof(bf16)};
-  const cuuint32_t box[2] = {64, kChunkSize};
-  const cuuint32_t steps[2] = {1, 1};
-  CUtensorMap map{};
-  const CUresult result = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function)(
-      &map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, const_cast<void*>(args.qkv), sizes, row_bytes, box,
-      steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  DS_CHECK(result == CUDA_SUCCESS, "no tensor map of q, k and v");
-  return map;
 }
 
 // Places for solved chunks, see chunk_place.
@@ -118,14 +97,19 @@ void launch_chunks(CudaContext& context, const GatedDeltaRuleArgs& args) {
       .converted = sizes.converted > 0 ? scratch : nullptr,
       .factors = reinterpret_cast<float*>(scratch + sizes.converted + sizes.solved),
       .handovers = handovers};
-  const CUtensorMap map = make_tensor_map(args);
+  const CUtensorMap qkv = make_tensor_map(
+      args.qkv, batch.num_tokens, int64_t{2 * args.num_k_heads + args.num_v_heads} * kDeltaDim,
+      args.qkv_stride, kChunkSize);
+  const CUtensorMap out =
+      make_tensor_map(args.out, batch.num_tokens, int64_t{args.num_v_heads} * kDeltaDim,
+                      args.out_stride, kChunkSize);
   const auto solve = [&](cudaStream_t stream, const ChunkedRule& part) {
     const int64_t most = std::min(chunk_places(batch.num_tokens, num_chunked),
                                   int64_t{num_chunked} * part.num_chunks);
-    launch_solve_chunks(stream, map, part, static_cast<int32_t>(most));
+    launch_solve_chunks(stream, qkv, part, static_cast<int32_t>(most));
   };
   const auto carry = [&](const ChunkedRule& part) {
-    launch_carry_state(context.stream, map, part, num_chunked, context.device.num_sms);
+    launch_carry_state(context.stream, qkv, out, part, num_chunked, context.device.num_sms);
   };
   ChunkedRule now = rule;
   ChunkedRule beside = rule;
