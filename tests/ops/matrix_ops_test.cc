@@ -173,6 +173,20 @@ TEST_P(MatrixOps, FewRowsOfLargeMatrices) {
                tolerance_, kSumTolerance, "19 x 17,000, gate and up");
 }
 
+// Widths that a row of W has as a whole in some kernels, and numbers of rows that end no tile.
+TEST_P(MatrixOps, OneRow) {
+  for (const auto& [N, K] :
+       {std::pair{21, 1024}, std::pair{37, 2048}, std::pair{37, 4096}, std::pair{1, 4096}}) {
+    const HostMatrix matrix(DType::kBF16, N, K, 28);
+    const std::string what = std::to_string(N) + " x " + std::to_string(K);
+    expect_close(run_linear(*backend_, {matrix.view}, 1, true),
+                 run_linear(*reference_, {matrix.view}, 1, true), kSumTolerance, kSumTolerance,
+                 what);
+    expect_close(run_linear(*backend_, {matrix.view}, 1, false),
+                 run_linear(*reference_, {matrix.view}, 1, false), tolerance_, kSumTolerance, what);
+  }
+}
+
 TEST_P(MatrixOps, GateUpSiluOfManyRows) {
   const HostMatrix gate(DType::kBF16, 136, 192, 23);
   const HostMatrix up(DType::kBF16, 136, 192, 24);
