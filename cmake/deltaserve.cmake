@@ -46,6 +46,14 @@ function(ds_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
+# ds_not_sanitized(TARGET): a program for tests of the labels e2e and oracle, which are run without
+# sanitizers only: with them it is built by its name.
+function(ds_not_sanitized target)
+  if(DELTASERVE_SANITIZE)
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+endfunction()
+
 # ds_library(NAME DEPS...): src/<this folder>/*.cc as the static library ds_NAME.
 function(ds_library name)
   file(GLOB sources CONFIGURE_DEPENDS *.cc)
