@@ -16,7 +16,7 @@ int64_t ceil_div(int64_t a, int64_t b) {
 void multiply_stream(const MultiplyTask& task, float* c, TileSink sink) {
   const IndexRange rows = task.rows->tile(task.tiles.begin);
   GemmTile tile;
-  tile.a = task.rows->data + rows.begin * task.rows->row_bytes;
+  tile.a = task.rows->tile_data(task.tiles.begin);
   tile.c = c;
   tile.rows = rows.end - rows.begin;
   tile.k = task.rows->k;
@@ -51,9 +51,9 @@ IndexRange multiply_full_tiles(const MultiplyTask& task, int64_t next_panel, flo
   const IndexRange last = rows.tile(task.tiles.end - 1);
   const bool all_full = last.end - last.begin == rows.max_tile_rows;
   const IndexRange full = {task.tiles.begin, all_full ? task.tiles.end : task.tiles.end - 1};
-  const std::byte* a = rows.data + rows.tile(full.begin).begin * rows.row_bytes;
+  const std::byte* a = rows.tile_data(full.begin);
   GemmBlock block;
-  block.a_tile_bytes = rows.max_tile_rows * rows.row_bytes;
+  block.a_tile_bytes = rows.max_tile_rows * rows.row_bytes + rows.tile_gap;
   block.tiles = full.end - full.begin;
   block.panel_bytes = task.matrix->panel_bytes;
   block.panels = task.panels.end - task.panels.begin;
@@ -97,8 +97,7 @@ void multiply_tiles(const MultiplyTask& task, IndexRange tiles, float* scratch, 
       for (int64_t t = tiles.begin; t < tiles.end; ++t) {
         const IndexRange range = rows.tile(t);
         tile.rows = range.end - range.begin;
-        tile.a =
-            rows.data + range.begin * rows.row_bytes + packed_offset(*task.kernels, k) * tile.rows;
+        tile.a = rows.tile_data(t) + packed_offset(*task.kernels, k) * tile.rows;
         tile.c = scratch +
                  ((p - task.panels.begin) * task_rows + range.begin - first_row) * kPanelColumns;
         // The last tile brings the next panel's part near.
@@ -122,15 +121,25 @@ void multiply_blocked(const MultiplyTask& task, int64_t next_panel, float* scrat
     return;
   }
   const IndexRange rest = multiply_full_tiles(task, next_panel, scratch);
-  for (int64_t p = task.panels.begin; p < task.panels.end; ++p) {
-    for (int64_t t = task.tiles.begin; t < rest.begin; ++t) {
-      const IndexRange range = task.rows->tile(t);
-      const int64_t row = range.begin - task.rows->tile(task.tiles.begin).begin;
+  // Panels inside: what follows each other in a row of the result is written together.
+  for (int64_t t = task.tiles.begin; t < rest.begin; ++t) {
+    const IndexRange range = task.rows->tile(t);
+    const int64_t row = range.begin - task.rows->tile(task.tiles.begin).begin;
+    for (int64_t p = task.panels.begin; p < task.panels.end; ++p) {
       sink(scratch + ((p - task.panels.begin) * rows_of(task) + row) * kPanelColumns, range.begin,
            range.end - range.begin, p);
     }
   }
   multiply_tiles(task, rest, scratch, sink);
+}
+
+// Blocks read the same part of K of many tiles, which are a power of two apart where K is one:
+// L2 would have too few places for them. An odd number of 16 KiB from tile to tile spreads the
+// parts: with K of 4096 a product reaches 47 % of the peak instead of 39.
+int64_t tile_gap(const PackedRows& rows) {
+  constexpr int64_t kPart = int64_t{16} << 10;
+  const int64_t parts = rows.max_tile_rows * rows.row_bytes / kPart;
+  return rows.full_tiles && rows.tiles > 1 && parts >= 2 && parts % 2 == 0 ? kPart : 0;
 }
 
 }  // namespace
@@ -199,7 +208,8 @@ void multiply(CpuContext& context, const MultiplyArgs& args, TileSink sink) {
     const int64_t count = std::min(kRowBlock, args.M - first);
     const MatrixKernels& kernels = kernels_for_rows(all_kernels, count);
     const auto* x = static_cast<const std::byte*>(args.x) + first * args.x_stride * element;
-    const PackedRows packed = packed_layout(context, kernels, count, matrix.K, packed_data);
+    PackedRows packed = packed_layout(context, kernels, count, matrix.K, packed_data);
+    packed.tile_gap = tile_gap(packed);
     const TaskShape shape = choose_task_shape(context.threads, matrix.panels, kernels, packed);
     const int64_t groups = ceil_div(matrix.panels, shape.panels);
     const int64_t row_parts = ceil_div(packed.tiles, shape.tiles);
@@ -212,7 +222,7 @@ void multiply(CpuContext& context, const MultiplyArgs& args, TileSink sink) {
       for (int64_t t = share.begin; t < share.end; ++t) {
         const IndexRange rows = packed.tile(t);
         kernels.pack(x + rows.begin * args.x_stride * element, args.x_stride, rows.end - rows.begin,
-                     matrix.K, packed.data + rows.begin * packed.row_bytes);
+                     matrix.K, packed.tile_data(t));
       }
       team.barrier();
       auto* scratch = context.thread_scratch<float>(team.thread);

@@ -22,11 +22,15 @@ struct PackedRows {
   int64_t k = 0;  // as the kernels see it: a multiple of packed_k
   int64_t row_bytes = 0;
   bool full_tiles = false;
+  int64_t tile_gap = 0;  // bytes behind each tile
 
   IndexRange tile(int64_t index) const {
     return full_tiles ? IndexRange{index * max_tile_rows,
                                    index + 1 < tiles ? (index + 1) * max_tile_rows : rows}
                       : split_range(rows, tiles, index);
+  }
+  std::byte* tile_data(int64_t index) const {
+    return data + tile(index).begin * row_bytes + index * tile_gap;
   }
 };
 

@@ -12,19 +12,23 @@
 namespace deltaserve {
 namespace {
 
-// The nearest bfloat16, ties to even, as a float.
-inline Vec vec_round_bf16(Vec a) {
-  const __m512i bits = _mm512_castps_si512(a.v);
-  const __m512i lsb = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-  const __m512i bias = _mm512_add_epi32(lsb, _mm512_set1_epi32(0x7fff));
-  const __m512i high = _mm512_set1_epi32(static_cast<int>(0xffff0000U));
-  return {_mm512_castsi512_ps(_mm512_and_si512(_mm512_add_epi32(bits, bias), high))};
+inline __m512i upper_halves(__m512i bits) {
+  return _mm512_and_si512(bits, _mm512_set1_epi32(static_cast<int>(0xffff0000U)));
+}
+inline __m512i half_up(Vec a) {
+  return _mm512_add_epi32(_mm512_castps_si512(a.v), _mm512_set1_epi32(0x8000));
 }
 
-// Pairs (even, odd) of values that are bfloat16 already: 32 elements.
+// The nearest bfloat16 as a float. Ties go away from zero, which takes two instructions where ties
+// to even take five; what is left over is exact either way.
+inline Vec vec_round_bf16(Vec a) {
+  return {_mm512_castsi512_ps(upper_halves(half_up(a)))};
+}
+
+// Pairs (even, odd) rounded so: 32 elements.
 inline void vec_store_pairs(uint16_t* p, Vec even, Vec odd) {
-  const __m512i low = _mm512_srli_epi32(_mm512_castps_si512(even.v), 16);
-  _mm512_storeu_si512(p, _mm512_or_si512(low, _mm512_castps_si512(odd.v)));
+  const __m512i low = _mm512_srli_epi32(half_up(even), 16);
+  _mm512_storeu_si512(p, _mm512_or_si512(low, upper_halves(half_up(odd))));
 }
 
 // Two vectors as 32 bfloat16.
@@ -46,9 +50,16 @@ inline Vec vec_load_some_bf16(const uint16_t* p, int64_t count) {
 }
 inline void vec_store_some_bf16(uint16_t* p, Vec a, int64_t count) {
   const auto mask = static_cast<__mmask16>((1U << (count < 16 ? count : 16)) - 1);
+#ifdef __AVX512BF16__
+  const __m256bh rounded = _mm512_cvtneps_pbh(a.v);
+  __m256i bits;
+  std::memcpy(&bits, &rounded, sizeof(bits));
+#else
   uint16_t rounded[16];
   vec_store_bf16(rounded, a);
-  _mm256_mask_storeu_epi16(p, mask, _mm256_loadu_si256(reinterpret_cast<__m256i*>(rounded)));
+  const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rounded));
+#endif
+  _mm256_mask_storeu_epi16(p, mask, bits);
 }
 
 // The sum of the lanes, in a fixed order.
