@@ -63,7 +63,8 @@ std::string moe_block_kernels(const CudaContext& context) {
   if (context.batch_invariant) {
     return has_hopper_kernels(context) ? "the ops, padded router" : "the ops";
   }
-  return "up to 4 tokens three launches, up to 128 six; else the ops, padded router";
+  return "one token of width 2,048 one launch, up to 4 three, up to 128 six; else the ops, padded "
+         "router";
 }
 
 }  // namespace
