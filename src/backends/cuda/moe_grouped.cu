@@ -160,10 +160,12 @@ __device__ void multiply_items(GroupedShared& shared, const CUtensorMap& weights
     }
   } else {
     grow_registers<232>();
-    for (int parity = 0; items.more(); parity ^= 1) {
+    int parity = 0;  // of the items with tokens: two of them have a barrier between
+    while (items.more()) {
       const GroupedItem item = items.take();
       if (item.tokens > 0) {
         compute_blocks<kGateUp>(shared, params, item, group, shared.entries[parity][group], stage);
+        parity ^= 1;
       } else {
         pass_item<kGateUp>(shared, params, stage);
       }
