@@ -182,8 +182,13 @@ void launch_sample_rows(const CudaContext& context, const CudaSamplingRow* rows,
   if (context.device.arch >= cuda::kFirstClusterArch) {
     cuda::launch_team<cuda::kTeam>(context, rows, out, B, V);
   } else {
-    cuda::launch_team<1>(context, rows, out, B, V);
+    launch_sample_rows_by_blocks(context, rows, out, B, V);
   }
+}
+
+void launch_sample_rows_by_blocks(const CudaContext& context, const CudaSamplingRow* rows,
+                                  CudaSampledRow* out, int64_t B, int64_t V) {
+  cuda::launch_team<1>(context, rows, out, B, V);
 }
 
 }  // namespace deltaserve

@@ -55,8 +55,11 @@ void launch_take_drawn(const CudaContext& context, const TakeDrawnArgs& args,
 void launch_count_drawn(const CudaContext& context, const CudaSamplingRow* rows, int64_t B,
                         const CudaSampledRow* drawn);
 
-// Draws a token a row.
+// Draws a token a row by clusters of blocks; where there are none by single blocks, which draw the
+// same.
 void launch_sample_rows(const CudaContext& context, const CudaSamplingRow* rows,
                         CudaSampledRow* out, int64_t B, int64_t V);
+void launch_sample_rows_by_blocks(const CudaContext& context, const CudaSamplingRow* rows,
+                                  CudaSampledRow* out, int64_t B, int64_t V);
 
 }  // namespace deltaserve
