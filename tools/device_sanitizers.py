@@ -37,7 +37,10 @@ OPTIONS = ["--print-limit", "10000", "--error-exitcode", "9", "--target-processe
            "--launch-timeout", "60", "--kill", "--require-cuda-init", "no", "--show-backtrace", "device",
            "--demangle", "simple"]
 TOOL_OPTIONS = {"racecheck": ["--racecheck-num-workers", "2"]}
-FIRST_PORT = 49152  # the sanitizer's own; it tries max-connections ports from there
+# A sanitizer talks to its program through the first free port of a few, which nobody else may take: a
+# thousand for each device, so that runs on different devices can be side by side.
+FIRST_PORT = 49152
+DEVICE_PORTS = 1000
 PORTS = 10
 SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard")
 NO_REPORTS = ("COMPUTE-SANITIZER", "Target application returned an error")
@@ -87,7 +90,8 @@ def state_of(tool: str, case: str, output: str, status: int | None) -> str:
 
 def check_case(program: str, tool: str, case: str, device: str, place: int, limit: float) -> Outcome:
     command = [shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer", "--tool", tool,
-               *OPTIONS, *TOOL_OPTIONS.get(tool, []), "--port", str(FIRST_PORT + place * PORTS),
+               *OPTIONS, *TOOL_OPTIONS.get(tool, []), "--port",
+               str(FIRST_PORT + int(device) * DEVICE_PORTS + place * PORTS),
                "--max-connections", str(PORTS), program, f"--gtest_filter={case}"]
     began = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
