@@ -14,6 +14,7 @@ std::string describe_nodes(const NumaTopology& topology) {
   std::string text;
   for (const NumaNode& node : topology.nodes) {
     std::vector<int32_t> first;
+    first.reserve(node.cores.size());
     for (const std::vector<int32_t>& core : node.cores) {
       first.push_back(core.front());
     }
