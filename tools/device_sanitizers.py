@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Runs every case of the conformance suite under tools of compute-sanitizer, a process a case.
 
-A sanitizer makes kernels ten to a thousand times slower, so cases run side by side: JOBS processes,
-dealt over the GPUs in DEVICES ("0,1"). A case is clean when it passes and its tool reports nothing; it is
-cut after CASE_LIMIT seconds, or TIME_LIMIT of the whole run, and then it is named and not clean. Reports that
-differ in addresses and threads only are shown once, and those that docs/kernels.md explains are counted as
-such. Cases that are not clean leave their output in LOGS, with seconds.json. Usage: device_sanitizers.py PROGRAM TOOL..., FILTER chooses cases.
+A sanitizer makes kernels ten to a thousand times slower, so cases run side by side: JOBS processes, dealt over
+the GPUs in DEVICES ("0,1"). A case is clean when it passes and its tool reports nothing; it is cut after
+CASE_LIMIT seconds, or TIME_LIMIT of the whole run, and then it is named and not clean. Reports that differ in
+addresses and threads only are shown once, and those that docs/kernels.md explains are counted as such. Cases
+that are not clean leave their output in LOGS, with seconds.json.
+Usage: device_sanitizers.py PROGRAM TOOL..., FILTER chooses cases.
 """
 import collections
 import concurrent.futures
