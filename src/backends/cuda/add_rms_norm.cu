@@ -115,15 +115,17 @@ NormKernel<X> choose_kernel(int64_t H) {
   return H % kVector == 0 && vectors <= kMaxVectors ? kKernels[vectors - 1] : norm_in_two_passes<X>;
 }
 
-// Up to so many rows the next product is one whose blocks find room beside this kernel's and ask
-// for W while it runs.
-constexpr int64_t kMostBeside = kMaxStreamedRows;
+// Whether the next product is one whose blocks ask for W as soon as they find room: of one row, or
+// a streamed one.
+constexpr bool starts_beside(int64_t rows) {
+  return rows == 1 || (rows > kMaxSkinnyRows / 2 && rows <= kMaxStreamedRows);
+}
 
 }  // namespace
 }  // namespace cuda
 
 void launch_add_rms_norm(CudaContext& context, const AddRmsNormArgs& args) {
-  launch_add_rms_norm(context, args, args.T <= cuda::kMostBeside);
+  launch_add_rms_norm(context, args, cuda::starts_beside(args.T));
 }
 
 void launch_add_rms_norm(CudaContext& context, const AddRmsNormArgs& args, bool beside) {

@@ -92,7 +92,6 @@ __device__ void attend_items(DecodeShared<kTiles>& shared, const DecodeParams& p
   }
 
   wait_for_previous();
-  let_next_start();
   int stage = 0;
   uint32_t parity = 0;
   uint32_t query[kTiles][kHeadDim / 16][2];

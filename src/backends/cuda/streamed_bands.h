@@ -13,8 +13,8 @@ namespace deltaserve::cuda {
 inline constexpr int64_t kBandStep = 16;  // rows of a warp, and of a group of gate and up
 // Ring stages of so many rows and 64 of K: five fit a multiprocessor.
 inline constexpr int64_t kMostBandRows = 288;
-// Below, x is read nearly as often as W, and K is divided instead.
-inline constexpr int64_t kFewestBandRows = 96;
+// With fewer for each cluster x would be read nearly as often as W: K is divided among more blocks.
+inline constexpr int64_t kFewestBandRows = 72;
 
 struct Bands {
   int32_t rows = 0;    // of a band; of the last there may be fewer
@@ -46,7 +46,7 @@ constexpr Bands plan_bands(int64_t rows, const std::array<int32_t, N>& clusters)
     bands = {.rows = static_cast<int32_t>(best_height),
              .count = static_cast<int32_t>((rows + best_height - 1) / best_height),
              .blocks = 1 << i};
-    if (best_height >= kFewestBandRows) {
+    if (rows >= kFewestBandRows * teams) {
       break;
     }
   }

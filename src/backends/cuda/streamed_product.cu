@@ -21,64 +21,72 @@ namespace deltaserve {
 namespace cuda {
 namespace {
 
-// Rows `row` and row + 8 of W, tokens `token` and the next: sums[0] and sums[1] of the first row.
+// Keeps the compiler from making `value` only where it is stored.
+__device__ __forceinline__ void make_now(float& value) {
+  asm volatile("" : "+f"(value));
+}
+
+// Rows `row` and row + 8 of W, tokens `token` and the next, of which there are `tokens`: sums.x and
+// sums.y are those of the first row.
 template <bool kGateUp, typename Out>
 __device__ __forceinline__ void store_four(const StreamParams& params, int64_t row, int token,
-                                           float4 sums) {
-  auto* const out = static_cast<Out*>(params.out) + token * params.out_stride;
+                                           int tokens, float4 sums) {
   const float first[2] = {sums.x, sums.y};
   const float second[2] = {sums.z, sums.w};
+  // Groups of gate and up rows in turn: an output is that of the gate's row.
+  const int64_t column =
+      kGateUp ? row / (2 * kGateUpGroup) * kGateUpGroup + row % kGateUpGroup : row;
+  Out* const to = static_cast<Out*>(params.out) + token * params.out_stride + column;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    if (token + i >= params.M) {
-      return;
-    }
-    Out* const to = out + i * params.out_stride;
+    float value = first[i];
     if constexpr (kGateUp) {
-      // Groups of gate and up rows in turn: the output is that of the gate's row.
-      const int64_t column = row / (2 * kGateUpGroup) * kGateUpGroup + row % kGateUpGroup;
-      if (column < params.rows) {
-        to[column] = from_float<Out>(silu(first[i]) * second[i]);
-      }
-    } else {
-      if (row < params.rows) {
-        to[row] = from_float<Out>(first[i]);
-      }
-      if (row + 8 < params.rows) {
-        to[row + 8] = from_float<Out>(second[i]);
-      }
+      value = silu(value) * second[i];
+      make_now(value);
+    }
+    if (token + i < tokens && column < params.rows) {
+      to[i * params.out_stride] = from_float<Out>(value);
+    }
+    if (!kGateUp && token + i < tokens && column + 8 < params.rows) {
+      to[i * params.out_stride + 8] = from_float<Out>(second[i]);
     }
   }
 }
 
+// A first round without stages and tokens goes through all the code, so that it is there at once
+// when the sums are: until the first tiles come there is nothing else to do.
 template <bool kGateUp, int kTokens, int kTiles, typename Out>
-__device__ void multiply_bands(const StreamRing<kTokens>& ring, const StreamParams& params) {
+__device__ void multiply_bands(const StreamRing<kTokens, kStreamPieces<kTiles>>& ring,
+                               const StreamParams& params) {
   const StreamShare share(params);
+  const int blocks = params.bands.blocks;
+  const StreamResults<kTokens, kTiles> results{
+      .area = ring.end, .blocks = blocks, .rank = share.rank};
   const int warp = static_cast<int>(threadIdx.x) / kWarp % 4;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   RingPlace place;
-  for (int band = share.first; band < params.bands.count; band += share.step) {
+  bool begin = true;
+  for (int band = share.first; band < params.bands.count;) {
+    const int tokens = begin ? 0 : params.M;
     const auto store = [&](int j, int p, float4 sums) {
       const int row = tile_of<kTiles>(j) * kStreamTileRows + warp * 16;
       if (row < params.bands.rows) {
         store_four<kGateUp, Out>(params, int64_t{band} * params.bands.rows + row + lane / 4,
-                                 p * 8 + lane % 4 * 2, sums);
+                                 p * 8 + lane % 4 * 2, tokens, sums);
       }
     };
     StreamSums<kTokens, kTiles> sums;
-    multiply_stages<kTokens, kTiles>(ring, params, share.k_count, place, sums);
-    if (params.bands.blocks > 1) {
-      const ClusterParts<kTokens, kTiles> parts{
-          .area = ring.end, .blocks = params.bands.blocks, .rank = share.rank};
-      parts.add(sums, store);
+    multiply_stages<kTokens, kTiles>(ring, params, begin ? 0 : share.k_count, place, sums);
+    if (blocks > 1) {
+      results.add_up(sums, begin, store);
     } else {
-#pragma unroll
-      for (int j = 0; j < kTiles; ++j) {
-#pragma unroll
-        for (int p = 0; p < kTokens / 8; ++p) {
-          store(j, p, four_of(sums[j], p));
-        }
-      }
+      results.hand_out(sums, store);
+    }
+    if (begin) {
+      begin = false;
+      wait_for_previous();
+    } else {
+      band += share.step;
     }
   }
 }
@@ -89,7 +97,7 @@ __global__ void __launch_bounds__(kStreamThreads, 1)
                      const __grid_constant__ CUtensorMap x, const StreamParams params) {
   extern __shared__ __align__(1024) std::byte memory[];
   if constexpr (kHopperCode) {
-    const StreamRing<kTokens> ring(memory, params);
+    const StreamRing<kTokens, kStreamPieces<kTiles>> ring(memory, params);
     if (threadIdx.x == kStreamConsumers) {
       for (int i = 0; i < params.stages; ++i) {
         mbarrier_init(ring.full + 8 * i, 1);
@@ -98,21 +106,20 @@ __global__ void __launch_bounds__(kStreamThreads, 1)
       mbarrier_init_fence();
     }
     __syncthreads();
+    if (threadIdx.x < kStreamConsumers) {
+      multiply_bands<kGateUp, kTokens, kTiles, Out>(ring, params);
+      return;
+    }
     if (params.bands.blocks > 1) {
       cluster_arrive();
     }
-    if (threadIdx.x >= kStreamConsumers) {
-      if (threadIdx.x == kStreamConsumers) {
-        stream_bands<kTokens>(ring, weight, x, params);
-      }
-      __syncwarp();
-      if (params.bands.blocks > 1) {
-        cluster_wait();
-      }
-      return;
+    if (threadIdx.x == kStreamConsumers) {
+      stream_bands(ring, weight, x, params);
     }
-    wait_for_previous();
-    multiply_bands<kGateUp, kTokens, kTiles, Out>(ring, params);
+    __syncwarp();
+    if (params.bands.blocks > 1) {
+      cluster_wait();
+    }
   }
 }
 
@@ -128,10 +135,6 @@ struct Product {
   int64_t out_stride;
   int64_t out_rows;
 };
-
-// Shared memory left to blocks of the small kernels between products, which begin beside. What a
-// block takes is still more than half, so that a multiprocessor has one block of a product.
-constexpr int64_t kLeftShared = 16 << 10;
 
 // Clusters of 1, 2 and 4 thread blocks that the device holds at a time, a block a multiprocessor:
 // multiprocessors come in groups over which no cluster reaches. The devices of a process are alike.
@@ -157,23 +160,27 @@ const std::array<int32_t, 3>& clusters_held(const CudaContext& context) {
 
 template <bool kGateUp, int kTokens, int kTiles, typename Out>
 void launch_tiles(CudaContext& context, const Product& product, const Bands& bands) {
-  const int64_t stage_bytes = StreamRing<kTokens>::stage_bytes(bands.rows);
-  const int64_t parts_bytes = ClusterParts<kTokens, kTiles>::bytes(bands.blocks);
-  const int64_t stages = (context.device.shared_bytes - kLeftShared - parts_bytes) / stage_bytes;
+  constexpr int kPieces = kStreamPieces<kTiles>;
+  const int64_t stage_bytes = StreamRing<kTokens, kPieces>::stage_bytes(bands.rows);
+  const int64_t results_bytes = StreamResults<kTokens, kTiles>::bytes(bands.blocks);
+  const int64_t stages = (context.device.shared_bytes - results_bytes) / stage_bytes;
   const auto boxes = static_cast<int32_t>(ceil_div<int64_t>(bands.rows, kMostBoxRows));
-  const StreamParams params{.out = product.out,
-                            .out_stride = product.out_stride,
-                            .rows = product.out_rows,
-                            .M = static_cast<int32_t>(product.M),
-                            .bands = bands,
-                            .k_blocks = static_cast<int32_t>(product.K / kStreamK),
-                            .stages = static_cast<int32_t>(stages),
-                            .boxes = boxes};
+  const StreamParams params{
+      .out = product.out,
+      .out_stride = product.out_stride,
+      .rows = product.out_rows,
+      .M = static_cast<int32_t>(product.M),
+      .bands = bands,
+      .k_blocks = static_cast<int32_t>(ceil_div<int64_t>(product.K, kPieces * kStreamPiece)),
+      .stages = static_cast<int32_t>(stages),
+      .boxes = boxes};
   const CUtensorMap weight = make_tensor_map(product.weight, product.weight_rows, product.K,
                                              product.K, static_cast<uint32_t>(bands.rows / boxes));
   const CUtensorMap x = make_tensor_map(product.x, product.M, product.K, product.x_stride, kTokens);
   const auto kernel = streamed_product<kGateUp, kTokens, kTiles, Out>;
-  const auto shared = static_cast<size_t>(stages * stage_bytes + parts_bytes);
+  // All of it: a multiprocessor has one block of a product, and no other kernel's beside it, with
+  // which it would keep the large part for shared memory that the others do not want.
+  const auto shared = static_cast<size_t>(context.device.shared_bytes);
   allow_shared(kernel, shared);
   const int32_t held = clusters_held(context)[bands.blocks / 2];
   const auto cluster = static_cast<unsigned>(bands.blocks);
@@ -218,7 +225,8 @@ bool serves_streamed(const CudaContext& context, int64_t M, int64_t N, int64_t K
                      int64_t x_stride) {
   return context.device.arch == cuda::kStreamedArch && context.compute_dtype == DType::kBF16 &&
          M > cuda::kMostSkinny && M <= kMaxStreamedRows && N >= cuda::kFewestRows &&
-         K % cuda::kStreamK == 0 && x_stride % 8 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0;
+         K % cuda::kStreamPiece == 0 && x_stride % 8 == 0 &&
+         reinterpret_cast<uintptr_t>(x) % 16 == 0;
 }
 
 void launch_streamed_linear(CudaContext& context, const LinearArgs& args) {

@@ -15,13 +15,18 @@
 
 namespace deltaserve::cuda {
 
-inline constexpr int kStreamK = 64;         // of a stage: 128 bytes, a swizzled row
+inline constexpr int kStreamPiece = 64;     // of K: 128 bytes, a swizzled row
 inline constexpr int kStreamTileRows = 64;  // of W in a product of a warpgroup
 inline constexpr int kStreamConsumers = 2 * 128;
 inline constexpr int kStreamThreads = kStreamConsumers + kWarp;
-inline constexpr int kStreamRowBytes = kStreamK * 2;
+inline constexpr int kStreamRowBytes = kStreamPiece * 2;
 inline constexpr int kMostStreamTokens = static_cast<int>(kMaxStreamedRows);
 inline constexpr int kMostBoxRows = 256;  // of a tensor copy
+
+// Pieces of K in a stage of the ring: two of low bands, so that waiting for a stage and giving it
+// back costs less beside its products.
+template <int kTiles>
+inline constexpr int kStreamPieces = kTiles == 1 ? 2 : 1;
 
 struct StreamParams {
   void* out;  // [M, out_stride]
@@ -29,7 +34,7 @@ struct StreamParams {
   int64_t rows;  // of out: of W, or I for gate_up
   int32_t M;
   Bands bands;
-  int32_t k_blocks;  // of W's K, kStreamK each
+  int32_t k_blocks;  // of W's K, a stage's each
   int32_t stages;    // of the ring
   int32_t boxes;     // tensor copies of a stage of W
 };
@@ -56,11 +61,13 @@ struct StreamShare {
   }
 };
 
-// Shared memory of a block: for each stage W [band rows][kStreamK], then for each x
-// [kTokens][kStreamK], then the barriers. Addresses.
-template <int kTokens>
+// Shared memory of a block: for each stage kPieces times W [band rows][kStreamPiece], then for each
+// kPieces times x [kTokens][kStreamPiece], then the barriers. Addresses.
+template <int kTokens, int kPieces>
 struct StreamRing {
-  static constexpr uint32_t kXBytes = kTokens * kStreamRowBytes;
+  static constexpr uint32_t kXPiece = kTokens * kStreamRowBytes;
+  static constexpr uint32_t kXBytes = kPieces * kXPiece;  // of a stage
+  uint32_t weight_piece;
   uint32_t weight_bytes;  // of a stage
   uint32_t weight;
   uint32_t x;
@@ -70,7 +77,8 @@ struct StreamRing {
 
   __device__ StreamRing(const std::byte* memory, const StreamParams& params) {
     const auto stages = static_cast<uint32_t>(params.stages);
-    weight_bytes = static_cast<uint32_t>(params.bands.rows) * kStreamRowBytes;
+    weight_piece = static_cast<uint32_t>(params.bands.rows) * kStreamRowBytes;
+    weight_bytes = kPieces * weight_piece;
     weight = shared_address(memory);
     x = weight + stages * weight_bytes;
     full = x + stages * kXBytes;
@@ -78,7 +86,7 @@ struct StreamRing {
     end = empty + stages * 8;
   }
   static constexpr int64_t stage_bytes(int64_t band_rows) {
-    return band_rows * kStreamRowBytes + kXBytes + 16;
+    return kPieces * band_rows * kStreamRowBytes + kXBytes + 16;
   }
 };
 
@@ -107,26 +115,34 @@ __device__ __forceinline__ void tensor_load_once(uint32_t to, const CUtensorMap&
       : "memory");
 }
 
-// The ring's side of a thread block: one thread starts all copies.
-template <int kTokens>
-__device__ void stream_bands(const StreamRing<kTokens>& ring, const CUtensorMap& weight,
+// The ring's side of a thread block: one thread starts all copies. Columns behind K's end read as
+// zero.
+template <int kTokens, int kPieces>
+__device__ void stream_bands(const StreamRing<kTokens, kPieces>& ring, const CUtensorMap& weight,
                              const CUtensorMap& x, const StreamParams& params) {
   const StreamShare share(params);
   const int count = share.stages(params);
   const int box_rows = params.bands.rows / params.boxes;
-  const auto column = [&](int i) { return (share.k_begin + i % share.k_count) * kStreamK; };
+  const auto column = [&](int i, int piece) {
+    return ((share.k_begin + i % share.k_count) * kPieces + piece) * kStreamPiece;
+  };
   const auto load_weight = [&](int i, int stage) {
     const uint32_t full = ring.full + 8 * stage;
-    const uint32_t to = ring.weight + stage * ring.weight_bytes;
     const int row = (share.first + i / share.k_count * share.step) * params.bands.rows;
     mbarrier_arrive_expect(full, ring.weight_bytes + ring.kXBytes);
-    for (int box = 0; box < params.boxes; ++box) {
-      tensor_load_once(to + box * box_rows * kStreamRowBytes, weight, column(i),
-                       row + box * box_rows, full);
+    for (int piece = 0; piece < kPieces; ++piece) {
+      const uint32_t to = ring.weight + stage * ring.weight_bytes + piece * ring.weight_piece;
+      for (int box = 0; box < params.boxes; ++box) {
+        tensor_load_once(to + box * box_rows * kStreamRowBytes, weight, column(i, piece),
+                         row + box * box_rows, full);
+      }
     }
   };
   const auto load_x = [&](int i, int stage) {
-    tensor_load(ring.x + stage * ring.kXBytes, x, column(i), 0, ring.full + 8 * stage);
+    for (int piece = 0; piece < kPieces; ++piece) {
+      tensor_load(ring.x + stage * ring.kXBytes + piece * ring.kXPiece, x, column(i, piece), 0,
+                  ring.full + 8 * stage);
+    }
   };
   const int first = min(count, params.stages);
   for (int i = 0; i < first; ++i) {
@@ -158,8 +174,8 @@ __device__ __forceinline__ int tile_of(int j) {
 }
 
 // sums over the next `count` stages.
-template <int kTokens, int kTiles>
-__device__ __forceinline__ void multiply_stages(const StreamRing<kTokens>& ring,
+template <int kTokens, int kTiles, int kPieces>
+__device__ __forceinline__ void multiply_stages(const StreamRing<kTokens, kPieces>& ring,
                                                 const StreamParams& params, int count,
                                                 RingPlace& place,
                                                 StreamSums<kTokens, kTiles>& sums) {
@@ -173,21 +189,26 @@ __device__ __forceinline__ void multiply_stages(const StreamRing<kTokens>& ring,
   }
   for (int i = 0; i < count; ++i) {
     mbarrier_wait(ring.full + 8 * place.stage, place.parity);
-    const uint32_t weight = ring.weight + place.stage * ring.weight_bytes;
-    const uint64_t b = wgmma_operand(ring.x + place.stage * ring.kXBytes, 16, 1024);
-    uint64_t a[kTiles];
 #pragma unroll
     for (int j = 0; j < kTiles; ++j) {
-      const int tile = min(tile_of<kTiles>(j), last_tile);
-      a[j] = wgmma_operand(weight + tile * kStreamTileRows * kStreamRowBytes, 16, 1024);
       pin(sums[j]);
     }
     wgmma_fence();
 #pragma unroll
-    for (int k = 0; k < kStreamK / 16; ++k) {
+    for (int piece = 0; piece < kPieces; ++piece) {
+      const uint32_t weight =
+          ring.weight + place.stage * ring.weight_bytes + piece * ring.weight_piece;
+      const uint64_t b =
+          wgmma_operand(ring.x + place.stage * ring.kXBytes + piece * ring.kXPiece, 16, 1024);
 #pragma unroll
-      for (int j = 0; j < kTiles; ++j) {
-        wgmma_narrow(sums[j], a[j] + 2 * k, b + 2 * k);
+      for (int k = 0; k < kStreamPiece / 16; ++k) {
+#pragma unroll
+        for (int j = 0; j < kTiles; ++j) {
+          const int tile = min(tile_of<kTiles>(j), last_tile);
+          const uint64_t a =
+              wgmma_operand(weight + tile * kStreamTileRows * kStreamRowBytes, 16, 1024);
+          wgmma_narrow(sums[j], a + 2 * k, b + 2 * k);
+        }
       }
     }
     wgmma_commit();
@@ -211,6 +232,11 @@ __device__ __forceinline__ float4 load_shared(uint32_t place) {
                : "memory");
   return four;
 }
+__device__ __forceinline__ void store_shared(uint32_t place, float4 four) {
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(place), "f"(four.x), "f"(four.y),
+               "f"(four.z), "f"(four.w)
+               : "memory");
+}
 
 // Four neighbouring sums of a thread in float4's order: rows g and g + 8 of 16, two tokens.
 template <int N>
@@ -218,57 +244,71 @@ __device__ __forceinline__ float4 four_of(const float (&sums)[N], int p) {
   return make_float4(sums[4 * p], sums[4 * p + 1], sums[4 * p + 2], sums[4 * p + 3]);
 }
 
-// Where the other blocks of a cluster leave what they have of this block's results: of every one
-// of them kMost vectors of four sums a thread. Behind the ring.
+// The way of a band's sums out of the registers, through shared memory behind the ring, so that
+// what is done with them is a short loop: straight code for all of them has to be fetched first,
+// at the very end of a product and from memory that is busy.
 template <int kTokens, int kTiles>
-struct ClusterParts {
+struct StreamResults {
   static constexpr int kFours = kTokens / 8;  // of a tile and thread
   static constexpr int kAll = kTiles * kFours;
+  static constexpr int kFourBytes = kStreamConsumers * 16;  // of all threads
   static constexpr int64_t bytes(int64_t blocks) {
-    return (blocks - 1) * ceil_div<int64_t>(kAll, blocks) * kStreamConsumers * 16;
+    return (blocks == 1 ? kFours : blocks * ceil_div<int64_t>(kAll, blocks)) * kFourBytes;
   }
 
   uint32_t area;
   int blocks;
   int rank;
 
-  // Block `block`'s vector i in the area of any block but itself, of which this is the rank.
-  __device__ uint32_t place(int block, int owner, int i) const {
-    const int source = block < owner ? block : block - 1;
+  // Vector i of those that block `source` has of another one's results.
+  __device__ __forceinline__ uint32_t place(int source, int i) const {
     const int most = (kAll + blocks - 1) / blocks;
-    return area + ((source * most + i) * kStreamConsumers + static_cast<int>(threadIdx.x)) * 16;
+    return area + (source * most + i) * kFourBytes + threadIdx.x * 16;
   }
 
-  // Sums over the blocks in the order of K. Each block takes its part of the results, gets what the
-  // others have of it, and use(j, p, four) gets those of this thread.
+  // use(j, p, four) gets every four sums of this thread.
   template <typename Use>
-  __device__ __forceinline__ void add(const StreamSums<kTokens, kTiles>& sums,
-                                      const Use& use) const {
-    cluster_wait();  // all blocks have begun: their memory is there
+  __device__ __forceinline__ void hand_out(const StreamSums<kTokens, kTiles>& sums,
+                                           const Use& use) const {
+#pragma unroll
+    for (int j = 0; j < kTiles; ++j) {
+#pragma unroll
+      for (int p = 0; p < kFours; ++p) {
+        store_shared(place(0, p), four_of(sums[j], p));
+      }
+#pragma unroll 1
+      for (int p = 0; p < kFours; ++p) {
+        use(j, p, load_shared(place(0, p)));
+      }
+    }
+  }
+
+  // The same of the sums over the blocks of the cluster in the order of K. Each block takes its
+  // part of the results and gets what the others have of it. With `begin` nothing is given to
+  // others, who may not have begun yet; behind it they have.
+  template <typename Use>
+  __device__ __forceinline__ void add_up(const StreamSums<kTokens, kTiles>& sums, bool begin,
+                                         const Use& use) const {
 #pragma unroll
     for (int v = 0; v < kAll; ++v) {
-      const int owner = v % blocks;
-      if (owner != rank) {
-        store_shared_at(place(rank, owner, v / blocks), owner,
-                        four_of(sums[v / kFours], v % kFours));
-      }
+      store_shared_at(place(rank, v / blocks), begin ? rank : v % blocks,
+                      four_of(sums[v / kFours], v % kFours));
     }
     cluster_arrive();
     cluster_wait();
-#pragma unroll
-    for (int v = 0; v < kAll; ++v) {
-      if (v % blocks == rank) {
-        float4 sum = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
-        for (int block = 0; block < blocks; ++block) {
-          const float4 part = block == rank ? four_of(sums[v / kFours], v % kFours)
-                                            : load_shared(place(block, rank, v / blocks));
-          sum.x += part.x;
-          sum.y += part.y;
-          sum.z += part.z;
-          sum.w += part.w;
-        }
-        use(v / kFours, v % kFours, sum);
+#pragma unroll 1
+    for (int i = 0; rank + i * blocks < kAll; ++i) {
+      float4 sum = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
+#pragma unroll 1
+      for (int source = 0; source < blocks; ++source) {
+        const float4 part = load_shared(place(source, i));
+        sum.x += part.x;
+        sum.y += part.y;
+        sum.z += part.z;
+        sum.w += part.w;
       }
+      const int v = rank + i * blocks;
+      use(v / kFours, v % kFours, sum);
     }
   }
 };
