@@ -45,12 +45,13 @@ test: $(PYTHON)
 	$(MAKE) sanitize
 	ctest --test-dir $(RELEASE) --output-on-failure -j $(JOBS)
 
-# Compiles the CUDA backend and its tests; they run on a machine with a GPU (docs/operating.md).
+# Compiles the CUDA backend and its tests for every architecture; they run on a machine with a GPU
+# (docs/operating.md).
 cuda:
 	@tools/setup build test
 	@tools/setup cuda
-	cmake --preset cuda -DDELTASERVE_BENCH=OFF -DDELTASERVE_PYTHON=$(CURDIR)/$(PYTHON)
-	cmake --build --preset cuda -j $(JOBS) --target deltaserve-cuda test_ops_cuda
+	cmake --preset cuda-all -DDELTASERVE_BENCH=OFF -DDELTASERVE_PYTHON=$(CURDIR)/$(PYTHON)
+	cmake --build --preset cuda-all -j $(JOBS) --target deltaserve-cuda test_ops_cuda
 
 sanitize:
 	cmake --preset asan -DDELTASERVE_PYTHON=$(CURDIR)/$(PYTHON)
