@@ -12,11 +12,11 @@
 #include <algorithm>
 
 #include "backends/cuda/cuda_ops.h"
-#include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/fixed_product.cuh"
 #include "backends/cuda/fixed_result.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/tensor_map.h"
+#include "backends/cuda/weight_product.h"
 #include "backends/cuda/wide_product.cuh"
 #include "backends/cuda/wide_product.h"
 
@@ -57,23 +57,8 @@ __global__ void __launch_bounds__(Form::kThreads, Form::kBlocks)
   }
 }
 
-// A product to be launched: W's rows as they lie, and where results go.
-struct Product {
-  const void* weight;  // [weight_rows][K]
-  int64_t weight_rows;
-  int64_t K;
-  const void* x;  // [M][x_stride]
-  int64_t x_stride;
-  int64_t M;
-  void* out;
-  int64_t out_stride;
-  int64_t columns;
-  const float* bias = nullptr;
-  Activation activation = Activation::kNone;
-};
-
 template <typename Form, FixedResult kResult>
-void launch_form(const CudaContext& context, const Product& product) {
+void launch_form(const CudaContext& context, const WeightProduct& product) {
   const int64_t token_tiles = ceil_div<int64_t>(product.M, Form::kTokens);
   const int64_t tiles = token_tiles * ceil_div<int64_t>(product.weight_rows, Form::kRows);
   const FixedParams params{.out = product.out,
@@ -112,7 +97,7 @@ using Tokens256 = FixedForm<256, 2, 1, 4>;
 // Cycles of a multiprocessor that all tiles of a form take, for 64 of K: its products (two results
 // of 64 rows a cycle), or its bytes at what the second level cache delivers.
 template <typename Form>
-int64_t cycles_of(const CudaContext& context, const Product& product) {
+int64_t cycles_of(const CudaContext& context, const WeightProduct& product) {
   constexpr int64_t kBytesPerCycle = 50;
   constexpr int64_t kProducts = int64_t{Form::kRows} / 64 * 2 * Form::kTokens;
   constexpr int64_t kBytes = int64_t{Form::kRows + Form::kTokens} * kFixedK * 2;
@@ -130,13 +115,13 @@ int64_t wide_cycles(const CudaContext& context, int64_t M, int64_t weight_rows) 
          kWideRows * kWideColumns / 128;
 }
 
-int64_t least_cycles(const CudaContext& context, const Product& product) {
+int64_t least_cycles(const CudaContext& context, const WeightProduct& product) {
   return std::min({cycles_of<Tokens64>(context, product), cycles_of<Tokens128>(context, product),
                    cycles_of<Tokens256>(context, product)});
 }
 
 template <FixedResult kResult>
-void launch_product(const CudaContext& context, const Product& product) {
+void launch_product(const CudaContext& context, const WeightProduct& product) {
   if constexpr (!kHasBias<kResult>) {
     if (product.M <= Tokens16::kTokens) {
       launch_form<Tokens16, kResult>(context, product);
@@ -170,15 +155,7 @@ bool serves_fixed(const CudaContext& context, int64_t K, const void* x, int64_t 
 }
 
 void launch_fixed_product(CudaContext& context, const MatmulArgs& args) {
-  const cuda::Product product{.weight = args.weight,
-                              .weight_rows = args.N,
-                              .K = args.K,
-                              .x = args.x,
-                              .x_stride = args.x_stride,
-                              .M = args.M,
-                              .out = args.out,
-                              .out_stride = args.out_stride,
-                              .columns = args.N};
+  const cuda::WeightProduct product = cuda::product_of(args);
   if (serves_wide(context, args) &&
       cuda::wide_cycles(context, args.M, args.N) <= cuda::least_cycles(context, product)) {
     launch_wide_product(context, args);
@@ -190,17 +167,7 @@ void launch_fixed_product(CudaContext& context, const MatmulArgs& args) {
 }
 
 void launch_fixed_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args) {
-  const auto& weight = static_cast<const CudaGateUp&>(*args.weight);
-  const cuda::Product product{
-      .weight = weight.values.data(),
-      .weight_rows = cuda::ceil_div<int64_t>(weight.I, kGateUpGroup) * 2 * kGateUpGroup,
-      .K = weight.K,
-      .x = args.x,
-      .x_stride = args.x_stride,
-      .M = args.M,
-      .out = args.out,
-      .out_stride = args.out_stride,
-      .columns = weight.I};
+  const cuda::WeightProduct product = cuda::product_of(args);
   if (serves_wide_gate_up(context, args) &&
       cuda::wide_cycles(context, args.M, product.weight_rows) <=
           cuda::least_cycles(context, product)) {
@@ -211,20 +178,10 @@ void launch_fixed_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args)
 }
 
 void launch_fixed_bias(CudaContext& context, const LinearBiasArgs& args) {
-  const LinearArgs& linear = args.linear;
-  const auto& weight = static_cast<const CudaLinear&>(*linear.weight);
-  const cuda::Product product{.weight = weight.values.data(),
-                              .weight_rows = weight.N,
-                              .K = weight.K,
-                              .x = linear.x,
-                              .x_stride = linear.x_stride,
-                              .M = linear.M,
-                              .out = linear.out,
-                              .out_stride = linear.out_stride,
-                              .columns = weight.N,
-                              .bias = args.bias,
-                              .activation = args.activation};
-  if (linear.out_float) {
+  cuda::WeightProduct product = cuda::product_of(matmul_args(args.linear));
+  product.bias = args.bias;
+  product.activation = args.activation;
+  if (args.linear.out_float) {
     cuda::launch_product<cuda::FixedResult::kBiasFloat>(context, product);
   } else {
     cuda::launch_product<cuda::FixedResult::kBiasBf16>(context, product);

@@ -9,6 +9,7 @@
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/tensor_map.h"
+#include "backends/cuda/weight_product.h"
 #include "backends/cuda/wide_product.cuh"
 #include "backends/cuda/wide_product.h"
 
@@ -115,21 +116,8 @@ __global__ void __launch_bounds__(kWideThreads, 1)
   }
 }
 
-// A product to be launched: W's rows as they lie, and where results go.
-struct Product {
-  const void* weight;  // [weight_rows][K]
-  int64_t weight_rows;
-  int64_t K;
-  const void* x;  // [M][x_stride]
-  int64_t x_stride;
-  int64_t M;
-  void* out;
-  int64_t out_stride;
-  int64_t columns;
-};
-
 template <WideResult kResult>
-void launch_product(const CudaContext& context, const Product& product) {
+void launch_product(const CudaContext& context, const WeightProduct& product) {
   const auto tall = static_cast<int32_t>(ceil_div<int64_t>(product.M, kWideCluster * kWideRows));
   const auto wide = static_cast<int32_t>(ceil_div<int64_t>(product.weight_rows, kWideColumns));
   const WideParams params{.out = product.out,
@@ -175,15 +163,7 @@ bool serves_wide(const CudaContext& context, const MatmulArgs& args) {
 }
 
 void launch_wide_product(const CudaContext& context, const MatmulArgs& args) {
-  const cuda::Product product{.weight = args.weight,
-                              .weight_rows = args.N,
-                              .K = args.K,
-                              .x = args.x,
-                              .x_stride = args.x_stride,
-                              .M = args.M,
-                              .out = args.out,
-                              .out_stride = args.out_stride,
-                              .columns = args.N};
+  const cuda::WeightProduct product = cuda::product_of(args);
   if (args.out_float) {
     cuda::launch_product<cuda::WideResult::kFloat>(context, product);
   } else {
@@ -198,16 +178,7 @@ bool serves_wide_gate_up(const CudaContext& context, const GateUpSiluArgs& args)
 }
 
 void launch_wide_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args) {
-  const auto& weight = static_cast<const CudaGateUp&>(*args.weight);
-  cuda::launch_product<cuda::WideResult::kGateUp>(context, {.weight = weight.values.data(),
-                                                            .weight_rows = 2 * weight.I,
-                                                            .K = weight.K,
-                                                            .x = args.x,
-                                                            .x_stride = args.x_stride,
-                                                            .M = args.M,
-                                                            .out = args.out,
-                                                            .out_stride = args.out_stride,
-                                                            .columns = weight.I});
+  cuda::launch_product<cuda::WideResult::kGateUp>(context, cuda::product_of(args));
 }
 
 }  // namespace deltaserve
