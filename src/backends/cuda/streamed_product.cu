@@ -14,7 +14,8 @@
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
-#include "backends/cuda/streamed_product.cuh"
+#include "backends/cuda/streamed_ring.cuh"
+#include "backends/cuda/streamed_sums.cuh"
 #include "backends/cuda/tensor_map.h"
 
 namespace deltaserve {

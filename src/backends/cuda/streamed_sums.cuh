@@ -1,0 +1,166 @@
+// A streamed product's sums (streamed_product.cu): two warpgroups multiply what comes through the
+// ring, and the results leave the registers through shared memory, over a cluster's blocks if K is
+// divided among them.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/cluster.cuh"
+#include "backends/cuda/hopper.cuh"
+#include "backends/cuda/streamed_ring.cuh"
+#include "backends/cuda/wgmma_narrow.cuh"
+
+namespace deltaserve::cuda {
+
+// A warpgroup's sums of its kTiles tiles of a band: [64 rows][kTokens] each.
+template <int kTokens, int kTiles>
+using StreamSums = float[kTiles][kTokens / 2];
+
+// Tile j of this warpgroup. Those of the second may lie behind the band's end, and the last one may
+// reach over it: results of such rows are not used.
+template <int kTiles>
+__device__ __forceinline__ int tile_of(int j) {
+  return static_cast<int>(threadIdx.x) / 128 * kTiles + j;
+}
+
+// sums over the next `count` stages.
+template <int kTokens, int kTiles, int kPieces>
+__device__ __forceinline__ void multiply_stages(const StreamRing<kTokens, kPieces>& ring,
+                                                const StreamParams& params, int count,
+                                                RingPlace& place,
+                                                StreamSums<kTokens, kTiles>& sums) {
+  const int last_tile = (params.bands.rows - 1) / kStreamTileRows;
+#pragma unroll
+  for (int j = 0; j < kTiles; ++j) {
+#pragma unroll
+    for (float& sum : sums[j]) {
+      sum = 0.0F;
+    }
+  }
+  for (int i = 0; i < count; ++i) {
+    mbarrier_wait(ring.full + 8 * place.stage, place.parity);
+#pragma unroll
+    for (int j = 0; j < kTiles; ++j) {
+      pin(sums[j]);
+    }
+    wgmma_fence();
+#pragma unroll
+    for (int piece = 0; piece < kPieces; ++piece) {
+      const uint32_t weight =
+          ring.weight + place.stage * ring.weight_bytes + piece * ring.weight_piece;
+      const uint64_t b =
+          wgmma_operand(ring.x + place.stage * ring.kXBytes + piece * ring.kXPiece, 16, 1024);
+#pragma unroll
+      for (int k = 0; k < kStreamPiece / 16; ++k) {
+#pragma unroll
+        for (int j = 0; j < kTiles; ++j) {
+          const int tile = min(tile_of<kTiles>(j), last_tile);
+          const uint64_t a =
+              wgmma_operand(weight + tile * kStreamTileRows * kStreamRowBytes, 16, 1024);
+          wgmma_narrow(sums[j], a + 2 * k, b + 2 * k);
+        }
+      }
+    }
+    wgmma_commit();
+    wgmma_wait();
+#pragma unroll
+    for (int j = 0; j < kTiles; ++j) {
+      pin(sums[j]);
+    }
+    if (threadIdx.x % kWarp == 0) {
+      mbarrier_arrive(ring.empty + 8 * place.stage);
+    }
+    place.advance(params.stages);
+  }
+}
+
+__device__ __forceinline__ float4 load_shared(uint32_t place) {
+  float4 four;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(four.x), "=f"(four.y), "=f"(four.z), "=f"(four.w)
+               : "r"(place)
+               : "memory");
+  return four;
+}
+__device__ __forceinline__ void store_shared(uint32_t place, float4 four) {
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(place), "f"(four.x), "f"(four.y),
+               "f"(four.z), "f"(four.w)
+               : "memory");
+}
+
+// Four neighbouring sums of a thread in float4's order: rows g and g + 8 of 16, two tokens.
+template <int N>
+__device__ __forceinline__ float4 four_of(const float (&sums)[N], int p) {
+  return make_float4(sums[4 * p], sums[4 * p + 1], sums[4 * p + 2], sums[4 * p + 3]);
+}
+
+// The way of a band's sums out of the registers, through shared memory behind the ring, so that
+// what is done with them is a short loop: straight code for all of them has to be fetched first,
+// at the very end of a product and from memory that is busy.
+template <int kTokens, int kTiles>
+struct StreamResults {
+  static constexpr int kFours = kTokens / 8;  // of a tile and thread
+  static constexpr int kAll = kTiles * kFours;
+  static constexpr int kFourBytes = kStreamConsumers * 16;  // of all threads
+  static constexpr int64_t bytes(int64_t blocks) {
+    return (blocks == 1 ? kFours : blocks * ceil_div<int64_t>(kAll, blocks)) * kFourBytes;
+  }
+
+  uint32_t area;
+  int blocks;
+  int rank;
+
+  // Vector i of those that block `source` has of another one's results.
+  __device__ __forceinline__ uint32_t place(int source, int i) const {
+    const int most = (kAll + blocks - 1) / blocks;
+    return area + (source * most + i) * kFourBytes + threadIdx.x * 16;
+  }
+
+  // use(j, p, four) gets every four sums of this thread.
+  template <typename Use>
+  __device__ __forceinline__ void hand_out(const StreamSums<kTokens, kTiles>& sums,
+                                           const Use& use) const {
+#pragma unroll
+    for (int j = 0; j < kTiles; ++j) {
+#pragma unroll
+      for (int p = 0; p < kFours; ++p) {
+        store_shared(place(0, p), four_of(sums[j], p));
+      }
+#pragma unroll 1
+      for (int p = 0; p < kFours; ++p) {
+        use(j, p, load_shared(place(0, p)));
+      }
+    }
+  }
+
+  // The same of the sums over the blocks of the cluster in the order of K. Each block takes its
+  // part of the results and gets what the others have of it. With `begin` nothing is given to
+  // others, who may not have begun yet; behind it they have.
+  template <typename Use>
+  __device__ __forceinline__ void add_up(const StreamSums<kTokens, kTiles>& sums, bool begin,
+                                         const Use& use) const {
+#pragma unroll
+    for (int v = 0; v < kAll; ++v) {
+      store_shared_at(place(rank, v / blocks), begin ? rank : v % blocks,
+                      four_of(sums[v / kFours], v % kFours));
+    }
+    cluster_arrive();
+    cluster_wait();
+#pragma unroll 1
+    for (int i = 0; rank + i * blocks < kAll; ++i) {
+      float4 sum = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
+#pragma unroll 1
+      for (int source = 0; source < blocks; ++source) {
+        const float4 part = load_shared(place(source, i));
+        sum.x += part.x;
+        sum.y += part.y;
+        sum.z += part.z;
+        sum.w += part.w;
+      }
+      const int v = rank + i * blocks;
+      use(v / kFours, v % kFours, sum);
+    }
+  }
+};
+
+}  // namespace deltaserve::cuda
