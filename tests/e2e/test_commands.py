@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import pathlib
+import re
 import subprocess
 import time
 
@@ -42,6 +43,7 @@ def test_help_has_examples(command):
     ("see `deltaserve generate --help`", ["generate"]), ("--prompt", ["generate", MODEL]),
     ("--frobnicate", ["doctor", "--frobnicate"]), ("0 not in range", ["bench", MODEL, "-p", "0"]),
     ("--random-weights", ["bench", MODEL, "--layers", "3"]),
+    ("both not in {auto,off}", ["serve", MODEL, "--numa", "both"]),
     ("nan is not a number from 0 to 2",
      ["generate", MODEL, "--prompt", "x", "--temperature", "nan"]),
     ("3 is not a number", ["chat", MODEL, "--temperature", "3"]),
@@ -100,6 +102,13 @@ def test_paths_that_are_no_checkpoint_are_named(tmp_path):
     assert "this is a file" in error_line("doctor", GOLDENS / "README.md")
     assert "Is a directory" in error_line("parse", MODEL, "--tools", tmp_path)
     assert "unknown --backend" in error_line("bench", MODEL, "--backend", "nope")
+
+
+def test_doctor_tells_where_threads_and_memory_go():
+    lines = run("doctor", MODEL, "--backend", "cpu", "--numa", "off").stdout
+    assert re.search(r"^  placement +none \(--numa off\)$", lines, re.MULTILINE), lines
+    assert re.search(r"^  memory nodes +\S", lines, re.MULTILINE), lines
+    assert re.search(r"^  large pages +\S", lines, re.MULTILINE), lines
 
 
 def test_a_tokenizer_larger_than_the_vocabulary_is_refused(tmp_path):
