@@ -21,8 +21,8 @@ class BlockDraw : public testing::Test {
   void expect_the_reference(const std::vector<float>& values, int64_t V,
                             const std::vector<SamplingRow>& rows) {
     const DeviceTensor logits(*backend_, DType::kF32, values);
-    const size_t top_bytes = rows.size() * kMostLogprobs * sizeof(TopLogprob);
-    const CudaMemory top(top_bytes);
+    const DeviceArray<TopLogprob> top(*backend_,
+                                      std::vector<TopLogprob>(rows.size() * kMostLogprobs));
     std::vector<CudaSamplingRow> settings;
     for (size_t b = 0; b < rows.size(); ++b) {
       const SamplingRow& row = rows[b];
@@ -33,7 +33,7 @@ class BlockDraw : public testing::Test {
                           .uniform = uniform_draw(row.seed, row.position),
                           .top_k = row.top_k,
                           .num_logprobs = row.num_logprobs,
-                          .top = static_cast<TopLogprob*>(top.data()) + b * kMostLogprobs});
+                          .top = top.data() + b * kMostLogprobs});
     }
     const DeviceArray<CudaSamplingRow> device_rows(*backend_, settings);
     const DeviceArray<CudaSampledRow> drawn(*backend_, std::vector<CudaSampledRow>(rows.size()));
@@ -41,7 +41,7 @@ class BlockDraw : public testing::Test {
     check_cuda(cudaDeviceSynchronize());  // uploads run on the backend's stream
     launch_sample_rows_by_blocks(context_, device_rows.data(), drawn.data(), count, V);
     check_cuda(cudaStreamSynchronize(context_.stream));
-    compare(drawn.values(), top, rows, draw_by_reference(values, V, rows));
+    compare(drawn.values(), top.values(), rows, draw_by_reference(values, V, rows));
   }
 
  private:
@@ -58,12 +58,9 @@ class BlockDraw : public testing::Test {
     return out;
   }
 
-  static void compare(const std::vector<CudaSampledRow>& drawn, const CudaMemory& device_top,
+  static void compare(const std::vector<CudaSampledRow>& drawn, const std::vector<TopLogprob>& top,
                       const std::vector<SamplingRow>& rows,
                       const std::vector<SampledToken>& expected) {
-    std::vector<TopLogprob> top(rows.size() * kMostLogprobs);
-    check_cuda(cudaMemcpy(top.data(), device_top.data(), top.size() * sizeof(TopLogprob),
-                          cudaMemcpyDeviceToHost));
     for (size_t b = 0; b < rows.size(); ++b) {
       EXPECT_EQ(drawn[b].token, expected[b].token) << "row " << b;
       EXPECT_EQ(drawn[b].finite != 0, expected[b].finite) << "row " << b;
