@@ -54,8 +54,8 @@ __device__ __forceinline__ void store_four(const StreamParams& params, int64_t r
   }
 }
 
-// A first round without stages and tokens goes through all the code, so that it is there at once
-// when the sums are: until the first tiles come there is nothing else to do.
+// A first round has no stages and stores nothing: behind it all blocks of a cluster have begun, and
+// the code for the sums has been fetched while the first tiles come.
 template <bool kGateUp, int kTokens, int kTiles, typename Out>
 __device__ void multiply_bands(const StreamRing<kTokens, kStreamPieces<kTiles>>& ring,
                                const StreamParams& params) {

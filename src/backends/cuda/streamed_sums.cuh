@@ -94,9 +94,8 @@ __device__ __forceinline__ float4 four_of(const float (&sums)[N], int p) {
   return make_float4(sums[4 * p], sums[4 * p + 1], sums[4 * p + 2], sums[4 * p + 3]);
 }
 
-// The way of a band's sums out of the registers, through shared memory behind the ring, so that
-// what is done with them is a short loop: straight code for all of them has to be fetched first,
-// at the very end of a product and from memory that is busy.
+// The way of a band's sums out of the registers, through shared memory behind the ring: what is done
+// with them is a short loop, with or without a cluster.
 template <int kTokens, int kTiles>
 struct StreamResults {
   static constexpr int kFours = kTokens / 8;  // of a tile and thread
