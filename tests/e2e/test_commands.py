@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -77,6 +78,15 @@ def test_generate_is_deterministic_and_streams_the_same():
     whole = run(*arguments).stdout
     assert whole.strip()
     assert run(*arguments, "--stream").stdout == whole
+
+
+def test_a_smaller_team_than_asked_for_answers_the_same():
+    arguments = ["generate", MODEL, "--backend", "cpu", "--threads", "2", "--temperature", "0", "--max-tokens", "24",
+                 "--prompt", "<|im_start|>user\nHello!<|im_end|>\n<|im_start|>"]
+    limited = subprocess.run([BINARY, *map(str, arguments)], capture_output=True, text=True, timeout=300,
+                             env={**os.environ, "OMP_THREAD_LIMIT": "1"})
+    assert limited.returncode == 0 and limited.stdout.strip()
+    assert limited.stdout == run(*arguments).stdout
 
 
 def test_batch_invariance_is_always_so_on_the_cpu():

@@ -180,9 +180,7 @@ Result<PanelMatrix> make_panels(CpuContext& context, int64_t panels, int64_t K, 
                 placement.nodes[static_cast<size_t>(part)].node);
   }
   const int64_t step_bytes = kPanelKStep * kPanelColumns * dtype_size(dtype);
-  parallel_region(context.threads, [&](const Team& team) {
-    const IndexRange own =
-        placement.thread_share(panels_of(placement.part_of(team.thread)), team.thread);
+  const auto fill = [&](IndexRange own) {
     for (int64_t p = own.begin; p < own.end; ++p) {
       SourceRow columns[kPanelColumns];
       for (int64_t c = 0; c < kPanelColumns; ++c) {
@@ -196,6 +194,12 @@ Result<PanelMatrix> make_panels(CpuContext& context, int64_t panels, int64_t K, 
       for (int64_t k = 0; k < K; k += kPanelKStep, step += step_bytes) {
         (dtype == DType::kBF16 ? fill_step_bf16 : fill_step_f32)(columns, K, k, step);
       }
+    }
+  };
+  parallel_region(context.threads, [&](const Team& team) {
+    // A team may be smaller than asked for (OMP_THREAD_LIMIT); shares are those of the full one.
+    for (int32_t thread = team.thread; thread < context.threads; thread += team.size) {
+      fill(placement.thread_share(panels_of(placement.part_of(thread)), thread));
     }
   });
   return matrix;

@@ -84,10 +84,12 @@ void parallel_for(int32_t threads, int64_t count, int64_t grain,
                   FunctionRef<void(int64_t, int64_t, int32_t)> body) {
   const int64_t parts = std::clamp<int64_t>(count / std::max<int64_t>(grain, 1), 1, threads);
   parallel_region(parts > 1 ? threads : 1, [&](const Team& team) {
-    if (team.thread >= parts) return;
-    const IndexRange range = split_range(count, parts, team.thread);
-    if (range.begin < range.end) {
-      body(range.begin, range.end, team.thread);
+    // A team may be smaller than asked for (OMP_THREAD_LIMIT).
+    for (int64_t part = team.thread; part < parts; part += team.size) {
+      const IndexRange range = split_range(count, parts, part);
+      if (range.begin < range.end) {
+        body(range.begin, range.end, team.thread);
+      }
     }
   });
 }
