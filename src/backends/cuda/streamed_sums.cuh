@@ -94,8 +94,8 @@ __device__ __forceinline__ float4 four_of(const float (&sums)[N], int p) {
   return make_float4(sums[4 * p], sums[4 * p + 1], sums[4 * p + 2], sums[4 * p + 3]);
 }
 
-// The way of a band's sums out of the registers, through shared memory behind the ring: what is done
-// with them is a short loop, with or without a cluster.
+// The way of a band's sums out of the registers, through shared memory behind the ring: what is
+// done with them is a short loop, with or without a cluster.
 template <int kTokens, int kTiles>
 struct StreamResults {
   static constexpr int kFours = kTokens / 8;  // of a tile and thread
