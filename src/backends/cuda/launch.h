@@ -84,8 +84,8 @@ __device__ __forceinline__ void wait_for_previous_behind_loads(bool never) {
 }
 
 // The next kernel may start once every block has called this or ended. A small kernel before a
-// product of one row may call it first of all; before streamed products, of one block a
-// multiprocessor, it must not: their blocks then settle unevenly beside it.
+// product of few rows calls it first of all; decode attention does not, since a product's block
+// beside it would take the shared memory that its cache is made of.
 __device__ __forceinline__ void let_next_start() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
