@@ -2,11 +2,11 @@
 // separate ops as a model uses them.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
 #include "conformance.h"
+#include "random_matrix.h"
 
 namespace deltaserve {
 
@@ -16,22 +16,6 @@ struct BlockShape {
   int64_t H;
   int32_t K;
   int64_t shared_I;
-};
-
-// [rows, columns] bfloat16 as a checkpoint has it.
-struct Matrix {
-  std::vector<BFloat16> values;
-  TensorView view;
-
-  Matrix(int64_t rows, int64_t columns, uint32_t seed) {
-    const float scale = 1.0F / std::sqrt(static_cast<float>(columns));
-    for (const float value : random_values(static_cast<size_t>(rows * columns), seed, scale)) {
-      values.push_back(to_bfloat16(value));
-    }
-    view = {.dtype = DType::kBF16,
-            .shape = {rows, columns},
-            .data = reinterpret_cast<const std::byte*>(values.data())};
-  }
 };
 
 struct BlockMatrices {

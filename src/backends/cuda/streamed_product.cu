@@ -12,11 +12,13 @@
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/fixed_product.h"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/streamed_ring.cuh"
 #include "backends/cuda/streamed_sums.cuh"
 #include "backends/cuda/tensor_map.h"
+#include "backends/cuda/weight_product.h"
 
 namespace deltaserve {
 namespace cuda {
@@ -124,19 +126,6 @@ __global__ void __launch_bounds__(kStreamThreads, 1)
   }
 }
 
-// A product to be launched: of args.weight's rows as they lie, x and where results go.
-struct Product {
-  const void* weight;  // [weight_rows][K]
-  int64_t weight_rows;
-  int64_t K;
-  const void* x;  // [M][x_stride]
-  int64_t x_stride;
-  int64_t M;
-  void* out;
-  int64_t out_stride;
-  int64_t out_rows;
-};
-
 // Clusters of 1, 2 and 4 thread blocks that the device holds at a time, a block a multiprocessor:
 // multiprocessors come in groups over which no cluster reaches. The devices of a process are alike.
 const std::array<int32_t, 3>& clusters_held(const CudaContext& context) {
@@ -160,7 +149,7 @@ const std::array<int32_t, 3>& clusters_held(const CudaContext& context) {
 }
 
 template <bool kGateUp, int kTokens, int kTiles, typename Out>
-void launch_tiles(CudaContext& context, const Product& product, const Bands& bands) {
+void launch_tiles(CudaContext& context, const WeightProduct& product, const Bands& bands) {
   constexpr int kPieces = kStreamPieces<kTiles>;
   const int64_t stage_bytes = StreamRing<kTokens, kPieces>::stage_bytes(bands.rows);
   const int64_t results_bytes = StreamResults<kTokens, kTiles>::bytes(bands.blocks);
@@ -169,7 +158,7 @@ void launch_tiles(CudaContext& context, const Product& product, const Bands& ban
   const StreamParams params{
       .out = product.out,
       .out_stride = product.out_stride,
-      .rows = product.out_rows,
+      .rows = product.columns,
       .M = static_cast<int32_t>(product.M),
       .bands = bands,
       .k_blocks = static_cast<int32_t>(ceil_div<int64_t>(product.K, kPieces * kStreamPiece)),
@@ -193,7 +182,7 @@ void launch_tiles(CudaContext& context, const Product& product, const Bands& ban
 }
 
 template <bool kGateUp, int kTokens, typename Out>
-void launch_tokens(CudaContext& context, const Product& product) {
+void launch_tokens(CudaContext& context, const WeightProduct& product) {
   const Bands bands = plan_bands(product.weight_rows, clusters_held(context));
   const int64_t tiles = ceil_div<int64_t>(bands.rows, 2 * kStreamTileRows);
   if (tiles == 1) {
@@ -206,7 +195,7 @@ void launch_tokens(CudaContext& context, const Product& product) {
 }
 
 template <bool kGateUp, typename Out>
-void launch_product(CudaContext& context, const Product& product) {
+void launch_product(CudaContext& context, const WeightProduct& product) {
   if (product.M <= 16) {
     launch_tokens<kGateUp, 16, Out>(context, product);
   } else {
@@ -231,16 +220,7 @@ bool serves_streamed(const CudaContext& context, int64_t M, int64_t N, int64_t K
 }
 
 void launch_streamed_linear(CudaContext& context, const LinearArgs& args) {
-  const auto& weight = static_cast<const CudaLinear&>(*args.weight);
-  const cuda::Product product{.weight = weight.values.data(),
-                              .weight_rows = weight.N,
-                              .K = weight.K,
-                              .x = args.x,
-                              .x_stride = args.x_stride,
-                              .M = args.M,
-                              .out = args.out,
-                              .out_stride = args.out_stride,
-                              .out_rows = weight.N};
+  const cuda::WeightProduct product = cuda::product_of(matmul_args(args));
   if (args.out_float) {
     cuda::launch_product<false, float>(context, product);
   } else {
@@ -249,17 +229,7 @@ void launch_streamed_linear(CudaContext& context, const LinearArgs& args) {
 }
 
 void launch_streamed_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args) {
-  const auto& weight = static_cast<const CudaGateUp&>(*args.weight);
-  const int64_t rows = cuda::ceil_div<int64_t>(weight.I, kGateUpGroup) * 2 * kGateUpGroup;
-  cuda::launch_product<true, cuda::bf16>(context, {.weight = weight.values.data(),
-                                                   .weight_rows = rows,
-                                                   .K = weight.K,
-                                                   .x = args.x,
-                                                   .x_stride = args.x_stride,
-                                                   .M = args.M,
-                                                   .out = args.out,
-                                                   .out_stride = args.out_stride,
-                                                   .out_rows = weight.I});
+  cuda::launch_product<true, cuda::bf16>(context, cuda::product_of(args));
 }
 
 }  // namespace deltaserve

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "conformance.h"
+#include "random_matrix.h"
 
 namespace deltaserve {
 namespace {
@@ -15,22 +16,6 @@ constexpr int64_t kAllRows = 2100;
 constexpr int64_t kRowCounts[] = {1,  2,  7,   8,   9,   16,  17,  32,   33,
                                   64, 65, 100, 128, 129, 200, 300, 1000, 1024};
 constexpr int64_t kFirstRows[] = {0, 777};
-
-// [rows, columns] as a checkpoint has it: bfloat16.
-struct Matrix {
-  std::vector<BFloat16> values;
-  TensorView view;
-
-  Matrix(int64_t rows, int64_t columns, uint32_t seed) {
-    const float scale = 1.0F / std::sqrt(static_cast<float>(columns));
-    for (const float value : random_values(static_cast<size_t>(rows * columns), seed, scale)) {
-      values.push_back(to_bfloat16(value));
-    }
-    view = {.dtype = DType::kBF16,
-            .shape = {rows, columns},
-            .data = reinterpret_cast<const std::byte*>(values.data())};
-  }
-};
 
 std::vector<float> rows_of(const std::vector<float>& all, int64_t first, int64_t rows,
                            int64_t width) {
