@@ -36,7 +36,7 @@ UNUSED = (r"Error: Race reported between ((and )?(Read access at load_shared|Wri
 EXPLAINED = [(tool, re.compile(case), re.compile(report)) for tool, case, report in [
     ("racecheck", r"GatedDeltaRule", ELECTED),
     ("racecheck", r"MatrixOps\.(FewRowsOfLargeMatrices|GateUpSilu|Linear)/bfloat16$", UNUSED),
-    ("initcheck", r"(GateUpSilu|MoeBlock\.\w+)/bfloat16$",
+    ("initcheck", r"(GateUpSilu|MoeBlock\w*\.\w+)/bfloat16(_\d+)?$",
      r"Uninitialized __global__ memory read of size 16 bytes\nat load\+(.*\n)*Device Frame: silu_pairs\+.*"),
     ("memcheck", r"AStepThatCannotBeRecordedFailsAlone", r"Program hit cudaErrorStreamCapture[\s\S]*"),
     ("memcheck", r"LimitsThatDoNotFitAreRefused", r"Program hit cudaErrorMemoryAllocation[\s\S]*")]]

@@ -159,18 +159,22 @@ TEST_P(MatrixOps, GateUpSilu) {
 
 // Matrices whose rows are shared out in all ways that a kernel for few rows of x may have.
 TEST_P(MatrixOps, FewRowsOfLargeMatrices) {
-  for (const auto& [N, K] : {std::pair{8200, 128}, std::pair{42'024, 64}}) {
+  // Fewer pieces of K than parts, no multiple of either, several rounds of rows.
+  for (const auto& [N, K] : {std::pair{8200, 128}, std::pair{5000, 1408}, std::pair{2056, 640},
+                             std::pair{36'100, 128}, std::pair{42'024, 64}}) {
     const HostMatrix matrix(DType::kBF16, N, K, 25);
-    for (const int64_t M : {9, 32}) {
+    for (const int64_t M : {2, 9, 32}) {
       expect_close(run_linear(*backend_, {matrix.view}, M, true),
                    run_linear(*reference_, {matrix.view}, M, true), kSumTolerance, kSumTolerance,
                    std::to_string(M) + " x " + std::to_string(N));
     }
   }
-  const HostMatrix gate(DType::kBF16, 17'000, 64, 26);
-  const HostMatrix up(DType::kBF16, 17'000, 64, 27);
-  expect_close(run_gate_up(*backend_, gate, up, 19), run_gate_up(*reference_, gate, up, 19),
-               tolerance_, kSumTolerance, "19 x 17,000, gate and up");
+  for (const int64_t K : {64, 384}) {
+    const HostMatrix gate(DType::kBF16, 17'000, K, 26);
+    const HostMatrix up(DType::kBF16, 17'000, K, 27);
+    expect_close(run_gate_up(*backend_, gate, up, 19), run_gate_up(*reference_, gate, up, 19),
+                 tolerance_, kSumTolerance, "19 x 17,000 x " + std::to_string(K) + ", gate and up");
+  }
 }
 
 // Widths that a row of W has as a whole in some kernels, and numbers of rows that end no tile.
