@@ -29,13 +29,14 @@ Attention::Attention(const ModelConfig& config, const std::string& prefix, Weigh
   o_proj_ = loader.linear(prefix + "o_proj.weight", hidden_size_, q_rows);
 }
 
-LinearArgs Attention::input(const Step& step, const void* x) const {
+LinearArgs Attention::input(const Step& step, const NormedRows& x) const {
   return {.M = step.T,
-          .x = x,
+          .x = x.rows,
           .x_stride = hidden_size_,
           .weight = qkv_proj_.get(),
           .out = step.workspace.projected.data(),
-          .out_stride = row_stride(qkv_proj_->N)};
+          .out_stride = row_stride(qkv_proj_->N),
+          .x_scale = x.scale};
 }
 
 LinearArgs Attention::output(const Step& step) const {

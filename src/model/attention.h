@@ -28,7 +28,7 @@ class Attention {
 
   // The projections before and behind the mixer: `linear` of x [T, H] X to the workspace, and from
   // there to float32 [T, H], but for where that goes.
-  LinearArgs input(const Step& step, const void* x) const;
+  LinearArgs input(const Step& step, const NormedRows& x) const;
   LinearArgs output(const Step& step) const;
   // What stands between them; kv_cache is this layer's pool.
   void mix(const Step& step, const RopeBuffers& rope, void* kv_cache) const;

@@ -27,7 +27,7 @@ DecoderLayer::DecoderLayer(const ModelConfig& config, int32_t index, WeightLoade
   }
 }
 
-LinearArgs DecoderLayer::input(const Step& step, const void* x) const {
+LinearArgs DecoderLayer::input(const Step& step, const NormedRows& x) const {
   const auto* linear = std::get_if<GatedDeltaNet>(&mixer);
   return linear != nullptr ? linear->input(step, x) : std::get<Attention>(mixer).input(step, x);
 }
@@ -184,16 +184,14 @@ void Decoder::inject_vision(const Batch& batch) const {
 
 const float* Decoder::run_layers(const Step& step, const HiddenCallback& on_hidden) {
   auto* residual = workspace_->residual.as<float>();
-  void* normed = workspace_->normed.data();
-  auto* delta = workspace_->delta.as<float>();
-  const float* pending = nullptr;
+  add_norm(residual, nullptr, layers_.front().input_norm, workspace_->normed.data(), step.T);
+  NormedRows x = {.rows = workspace_->normed.data()};
   size_t linear_index = 0;
   size_t full_index = 0;
-  for (size_t i = 0; i < layers_.size(); ++i) {
+  for (size_t i = 0;; ++i) {
     const DecoderLayer& layer = layers_[i];
-    add_norm(residual, pending, layer.input_norm, normed, step.T);
     report_hidden(on_hidden, static_cast<int32_t>(i), DType::kF32, residual, step.T);
-    backend_.linear(layer.input(step, normed));
+    backend_.linear(layer.input(step, x));
     if (const auto* linear = std::get_if<GatedDeltaNet>(&layer.mixer)) {
       linear->mix(step, cache_.linear_state(linear_index));
       ++linear_index;
@@ -201,14 +199,48 @@ const float* Decoder::run_layers(const Step& step, const HiddenCallback& on_hidd
       std::get<Attention>(layer.mixer).mix(step, rope_, cache_.kv(full_index));
       ++full_index;
     }
-    pending = step.add_linear(layer.output(step), residual, delta);
-    if (i + 1 < layers_.size()) {
-      pending =
-          run_ffn(step, layer,
-                  {.residual = residual, .pending = pending, .delta = delta, .normed = normed});
+    if (i + 1 == layers_.size()) {
+      return step.add_linear(layer.output(step), residual, workspace_->delta.as<float>());
     }
+    x = run_to_next(step, layer, layers_[i + 1]);
   }
-  return pending;
+}
+
+NormedRows Decoder::run_to_next(const Step& step, const DecoderLayer& layer,
+                                const DecoderLayer& next) const {
+  if (const auto* mlp = std::get_if<Mlp>(&layer.ffn)) {
+    const NormedRows x =
+        add_normed(step, layer.output(step), layer.post_attention_norm, 2 * mlp->gate_up().I);
+    return add_normed(step, mlp->run_gate_up(step, x), next.input_norm,
+                      next.input(step, {}).weight->N);
+  }
+  auto* residual = workspace_->residual.as<float>();
+  auto* delta = workspace_->delta.as<float>();
+  void* normed = workspace_->normed.data();
+  const float* pending = step.add_linear(layer.output(step), residual, delta);
+  pending = run_ffn(step, layer,
+                    {.residual = residual, .pending = pending, .delta = delta, .normed = normed});
+  add_norm(residual, pending, next.input_norm, normed, step.T);
+  return {.rows = normed};
+}
+
+NormedRows Decoder::add_normed(const Step& step, const LinearArgs& product,
+                               const DeviceBuffer& weight, int64_t next_rows) const {
+  auto* residual = workspace_->residual.as<float>();
+  void* normed = workspace_->normed.data();
+  const std::optional<NormScale> scale =
+      backend_.linear_norm({.linear = product,
+                            .residual = residual,
+                            .weight = weight.as<float>(),
+                            .eps = config_.rms_norm_eps,
+                            .out = normed,
+                            .squares = workspace_->squares.as<float>(),
+                            .next_rows = next_rows});
+  if (!scale) {
+    add_norm(residual, step.add_linear(product, residual, workspace_->delta.as<float>()), weight,
+             normed, step.T);
+  }
+  return {.rows = normed, .scale = scale.value_or(NormScale{})};
 }
 
 const float* Decoder::run_ffn(const Step& step, const DecoderLayer& layer, const Rows& rows) const {
@@ -221,7 +253,8 @@ const float* Decoder::run_ffn(const Step& step, const DecoderLayer& layer, const
                         rows.normed, rows.delta);
   }
   add_norm(rows.residual, rows.pending, layer.post_attention_norm, rows.normed, step.T);
-  return std::get<Mlp>(layer.ffn).add(step, rows.normed, rows.residual, rows.delta);
+  return step.add_linear(std::get<Mlp>(layer.ffn).run_gate_up(step, {.rows = rows.normed}),
+                         rows.residual, rows.delta);
 }
 
 void Decoder::run_head(const Step& step, const Batch& batch, const float* pending,

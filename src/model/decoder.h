@@ -29,7 +29,7 @@ struct DecoderLayer {
   std::variant<std::monostate, Mlp, Moe> ffn;
 
   // The mixer's projections (see there).
-  LinearArgs input(const Step& step, const void* x) const;
+  LinearArgs input(const Step& step, const NormedRows& x) const;
   LinearArgs output(const Step& step) const;
 };
 
@@ -68,6 +68,12 @@ class Decoder final : public Model {
   void inject_vision(const Batch& batch) const;
   // All but the last layer's feed-forward network. Returns what the residual lacks then, or null.
   const float* run_layers(const Step& step, const HiddenCallback& on_hidden);
+  // From a mixer to the next layer's: output projection, feed-forward network and norms.
+  NormedRows run_to_next(const Step& step, const DecoderLayer& layer,
+                         const DecoderLayer& next) const;
+  // residual += product, and its norm for a product with `next_rows` rows of weights.
+  NormedRows add_normed(const Step& step, const LinearArgs& product, const DeviceBuffer& weight,
+                        int64_t next_rows) const;
   // residual += pending, then what the layer's network makes of the sum, for `step.T` rows. Returns
   // what the residual still lacks, or null.
   const float* run_ffn(const Step& step, const DecoderLayer& layer, const Rows& rows) const;

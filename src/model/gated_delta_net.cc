@@ -138,13 +138,14 @@ void GatedDeltaNet::mix(const Step& step, const LinearState& state) const {
   backend.gated_rms_norm(first.norm);
 }
 
-LinearArgs GatedDeltaNet::input(const Step& step, const void* x) const {
+LinearArgs GatedDeltaNet::input(const Step& step, const NormedRows& x) const {
   return {.M = step.T,
-          .x = x,
+          .x = x.rows,
           .x_stride = hidden_size_,
           .weight = in_proj_.get(),
           .out = step.workspace.projected.data(),
-          .out_stride = row_stride(in_proj_->N)};
+          .out_stride = row_stride(in_proj_->N),
+          .x_scale = x.scale};
 }
 
 LinearArgs GatedDeltaNet::output(const Step& step) const {

@@ -20,7 +20,7 @@ class GatedDeltaNet {
 
   // The projections before and behind the mixer: `linear` of x [T, H] X to the workspace, and from
   // there to float32 [T, H], but for where that goes.
-  LinearArgs input(const Step& step, const void* x) const;
+  LinearArgs input(const Step& step, const NormedRows& x) const;
   LinearArgs output(const Step& step) const;
   // What stands between them; `state` are this layer's pools. Snapshots that are due after a phase
   // are taken of this layer's state.

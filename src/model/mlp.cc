@@ -10,15 +10,16 @@ Mlp::Mlp(int64_t hidden_size, int64_t intermediate_size, const std::string& pref
   down_proj_ = loader.linear(prefix + "down_proj.weight", hidden_size_, intermediate_size_);
 }
 
-LinearArgs Mlp::run_gate_up(const Step& step, const void* x) const {
+LinearArgs Mlp::run_gate_up(const Step& step, const NormedRows& x) const {
   void* inner = step.workspace.inner.data();
   const int64_t stride = row_stride(intermediate_size_);
   step.backend.gate_up_silu({.M = step.T,
-                             .x = x,
+                             .x = x.rows,
                              .x_stride = hidden_size_,
                              .weight = gate_up_.get(),
                              .out = inner,
-                             .out_stride = stride});
+                             .out_stride = stride,
+                             .x_scale = x.scale});
   return {.M = step.T,
           .x = inner,
           .x_stride = stride,
@@ -28,13 +29,9 @@ LinearArgs Mlp::run_gate_up(const Step& step, const void* x) const {
 }
 
 void Mlp::forward(const Step& step, const void* x, float* out) const {
-  LinearArgs down = run_gate_up(step, x);
+  LinearArgs down = run_gate_up(step, {.rows = x});
   down.out = out;
   step.backend.linear(down);
-}
-
-const float* Mlp::add(const Step& step, const void* x, float* sum, float* delta) const {
-  return step.add_linear(run_gate_up(step, x), sum, delta);
 }
 
 }  // namespace deltaserve

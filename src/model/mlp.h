@@ -18,16 +18,13 @@ class Mlp {
 
   // out [T, H] = mlp(x [T, H] X).
   void forward(const Step& step, const void* x, float* out) const;
-  // sum += mlp(x), at once or by way of `delta`, as Step::add_linear does.
-  const float* add(const Step& step, const void* x, float* sum, float* delta) const;
+  // gate and up of rows of a norm; the arguments of the product behind them, but for where it goes.
+  LinearArgs run_gate_up(const Step& step, const NormedRows& x) const;
 
   const GateUpWeight& gate_up() const { return *gate_up_; }
   const LinearWeight& down_proj() const { return *down_proj_; }
 
  private:
-  // gate and up; the arguments of the product behind them, but for where it goes.
-  LinearArgs run_gate_up(const Step& step, const void* x) const;
-
   int64_t hidden_size_ = 0;        // H
   int64_t intermediate_size_ = 0;  // I
   std::unique_ptr<GateUpWeight> gate_up_;

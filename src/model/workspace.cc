@@ -11,7 +11,7 @@ namespace {
 
 using Planned = std::pair<DeviceBuffer Workspace::*, int64_t>;
 
-std::array<Planned, 15> plan(const ModelConfig& config, DType compute_dtype,
+std::array<Planned, 16> plan(const ModelConfig& config, DType compute_dtype,
                              const StepLimits& limits) {
   const int64_t T = limits.max_tokens;
   const int64_t R = std::max(limits.max_seqs, limits.max_logits_rows);
@@ -29,6 +29,7 @@ std::array<Planned, 15> plan(const ModelConfig& config, DType compute_dtype,
   const int64_t moe_rows = config.moe ? T : 0;
   return {{{&Workspace::residual, T * H * 4},
            {&Workspace::normed, T * H * x},
+           {&Workspace::squares, kNormSquares * 4},
            {&Workspace::delta, T * H * 4},
            {&Workspace::projected, T * projected * x},
            {&Workspace::convolved, T * row_stride(config.conv_channels()) * x},

@@ -26,6 +26,7 @@ struct Workspace {
   DeviceBuffer residual;        // [T, H] float32
   DeviceBuffer normed;          // [T, H] X, input of mixer and FFN
   DeviceBuffer delta;           // [T, H] float32, output of mixer and FFN
+  DeviceBuffer squares;         // [kNormSquares] float32, for the scale that `normed` may lack
   DeviceBuffer projected;       // [T, stride of the wider projection] X
   DeviceBuffer convolved;       // [T, C] X, then the gated norm's output
   DeviceBuffer core;            // [T, Hv dv or nh hd] X, output of delta rule or attention
@@ -42,6 +43,12 @@ struct Workspace {
   static int64_t bytes(const ModelConfig& config, DType compute_dtype, const StepLimits& limits);
   static Result<Workspace> allocate(const ModelConfig& config, Backend& backend,
                                     const StepLimits& limits);
+};
+
+// Rows that a norm made, and what they lack of it.
+struct NormedRows {
+  const void* rows = nullptr;  // [T, H] X
+  NormScale scale = {};
 };
 
 // What a layer needs to run its part of a step.

@@ -18,6 +18,15 @@ struct EmbedArgs {  // out[t] = table[ids[t]]
   float* out = nullptr;  // [T, H]
 };
 
+// What rows of a norm lack that left its scale to the product that takes them: row m is to be
+// multiplied by 1 / sqrt(sum / width + eps), sum being that of squares[m * parts] and the next.
+struct NormScale {
+  const float* squares = nullptr;  // [M, parts]; null: the rows lack nothing
+  int32_t parts = 0;               // a multiple of 4
+  int32_t width = 0;               // H
+  float eps = 0.0F;
+};
+
 struct LinearArgs {  // out = x Wᵀ, accumulated in float32 in an order that depends on K only
   int64_t M = 0;
   const void* x = nullptr;  // [M, K] X
@@ -26,6 +35,7 @@ struct LinearArgs {  // out = x Wᵀ, accumulated in float32 in an order that de
   void* out = nullptr;                   // [M, N] X, or float32 if out_float
   int64_t out_stride = 0;
   bool out_float = false;
+  NormScale x_scale = {};  // of a linear_norm of the same backend
 };
 
 struct GateUpSiluArgs {  // out = silu(x Wgᵀ) * (x Wuᵀ); the product in float32, rounded once
@@ -35,6 +45,7 @@ struct GateUpSiluArgs {  // out = silu(x Wgᵀ) * (x Wuᵀ); the product in floa
   const GateUpWeight* weight = nullptr;  // 2 x [I, K]
   void* out = nullptr;                   // [M, I] X
   int64_t out_stride = 0;
+  NormScale x_scale = {};  // of a linear_norm of the same backend
 };
 
 // residual += delta (skipped if delta is null); out = rms(residual) * (1 + weight), rounded once to
@@ -48,6 +59,19 @@ struct AddRmsNormArgs {
   float eps = 1e-6F;
   void* out = nullptr;  // [T, H] X
 };
+
+// residual += x Wᵀ; then the norm of the sums but for its scale: out = residual * (1 + weight),
+// rounded once to X.
+struct LinearNormArgs {
+  LinearArgs linear;              // [M, H] of the product; its out is not used
+  float* residual = nullptr;      // [M, H], updated
+  const float* weight = nullptr;  // [H]
+  float eps = 1e-6F;
+  void* out = nullptr;       // [M, H] X
+  float* squares = nullptr;  // [kNormSquares], for the scale
+  int64_t next_rows = 0;     // of the matrix that out is multiplied with
+};
+inline constexpr int64_t kNormSquares = 8192;  // 256 parts of each of 32 rows
 
 // In place: q and k heads get rms(x) * (1 + weight) over head_dim, then partial M-RoPE (rotate-half
 // within the first rotary_dim). Angle of frequency j is position[axis_of(j)] * inv_freq[j].

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -91,6 +92,11 @@ class Backend {
   // else nothing has happened.
   virtual bool add_linear(const LinearArgs& /*args*/) { return false; }
   virtual void gate_up_silu(const GateUpSiluArgs& args) = 0;
+  // May do a product that adds to the residual and the norm behind it, up to the scale that it
+  // returns for x_scale of the next product. If it returns nothing, nothing has happened.
+  virtual std::optional<NormScale> linear_norm(const LinearNormArgs& /*args*/) {
+    return std::nullopt;
+  }
   virtual void add_rms_norm(const AddRmsNormArgs& args) = 0;
   virtual void qk_norm_rope(const QkNormRopeArgs& args) = 0;
   virtual void write_kv(const WriteKvArgs& args) = 0;

@@ -14,6 +14,7 @@
 #include "backends/cpu/matrix_ops.h"
 #include "backends/cpu/panel_matrix.h"
 #include "base/check.h"
+#include "base/error.h"
 
 namespace deltaserve {
 namespace {
@@ -133,6 +134,7 @@ Result<std::unique_ptr<GateUpWeight>> make_cpu_gate_up(CpuContext& context, cons
 }
 
 void cpu_linear(CpuContext& context, const LinearArgs& args) {
+  DS_CHECK(args.x_scale.squares == nullptr, "rows of another backend's linear_norm");
   const auto& weight = static_cast<const CpuLinearWeight&>(*args.weight);
   const CpuKernels& kernels = *context.kernels;
   const bool to_float32 = args.out_float || context.compute_dtype == DType::kF32;
@@ -158,6 +160,7 @@ void cpu_linear(CpuContext& context, const LinearArgs& args) {
 }
 
 void cpu_gate_up_silu(CpuContext& context, const GateUpSiluArgs& args) {
+  DS_CHECK(args.x_scale.squares == nullptr, "rows of another backend's linear_norm");
   const auto& weight = static_cast<const CpuGateUpWeight&>(*args.weight);
   const CpuKernels& kernels = *context.kernels;
   multiply(context, {.matrix = &weight.matrix, .x = args.x, .x_stride = args.x_stride, .M = args.M},

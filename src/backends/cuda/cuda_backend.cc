@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <new>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -92,6 +93,9 @@ class CudaBackend final : public Backend {
   void embed(const EmbedArgs& args) override { launch_embed(context_, args); }
   void linear(const LinearArgs& args) override { launch_linear(context_, args); }
   bool add_linear(const LinearArgs& args) override { return launch_add_linear(context_, args); }
+  std::optional<NormScale> linear_norm(const LinearNormArgs& args) override {
+    return launch_linear_norm(context_, args);
+  }
   void gate_up_silu(const GateUpSiluArgs& args) override { launch_gate_up_silu(context_, args); }
   void add_rms_norm(const AddRmsNormArgs& args) override { launch_add_rms_norm(context_, args); }
   void qk_norm_rope(const QkNormRopeArgs& args) override { launch_qk_norm_rope(context_, args); }

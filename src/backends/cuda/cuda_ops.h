@@ -3,6 +3,8 @@
 // Each lives in a file of its name.
 #pragma once
 
+#include <optional>
+
 #include "backends/cuda/cuda_context.h"
 #include "ops/args.h"
 
@@ -11,6 +13,7 @@ namespace deltaserve {
 void launch_embed(CudaContext& context, const EmbedArgs& args);
 void launch_linear(CudaContext& context, const LinearArgs& args);
 bool launch_add_linear(CudaContext& context, const LinearArgs& args);
+std::optional<NormScale> launch_linear_norm(CudaContext& context, const LinearNormArgs& args);
 void launch_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args);
 void launch_add_rms_norm(CudaContext& context, const AddRmsNormArgs& args);
 void launch_qk_norm_rope(CudaContext& context, const QkNormRopeArgs& args);
@@ -43,6 +46,7 @@ bool serves_streamed(const CudaContext& context, int64_t M, int64_t N, int64_t K
                      int64_t x_stride);
 void launch_streamed_linear(CudaContext& context, const LinearArgs& args);
 void launch_streamed_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args);
+std::optional<NormScale> launch_streamed_norm(CudaContext& context, const LinearNormArgs& args);
 
 // gate_up_silu by cuBLASLt in slices (gate_up_silu.cu): any number of rows, both dtypes.
 void launch_sliced_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args);

@@ -8,6 +8,7 @@
 #include "backends/cuda/row_product.h"
 #include "backends/cuda/sliced_product.h"
 #include "backends/cuda/wide_product.h"
+#include "base/check.h"
 
 namespace deltaserve {
 namespace cuda {
@@ -54,6 +55,22 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 }  // namespace cuda
 
+namespace {
+
+// The kernels that take no scale of x.
+void launch_unscaled_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args, int64_t N) {
+  DS_CHECK(args.x_scale.squares == nullptr, "linear_norm is for products that take its scale");
+  if (context.compute_dtype == DType::kBF16 && serves_skinny(args.M, N, args.weight->K)) {
+    launch_skinny_gate_up_silu(context, args);
+  } else if (serves_wide_gate_up(context, args)) {
+    launch_wide_gate_up_silu(context, args);
+  } else {
+    launch_sliced_gate_up_silu(context, args);
+  }
+}
+
+}  // namespace
+
 void launch_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args) {
   const auto& weight = static_cast<const CudaGateUp&>(*args.weight);
   const int64_t N = cuda::ceil_div(weight.I, kGateUpGroup) * 2 * kGateUpGroup;
@@ -63,12 +80,8 @@ void launch_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args) {
     launch_row_gate_up_silu(context, args);
   } else if (serves_streamed(context, args.M, N, weight.K, args.x, args.x_stride)) {
     launch_streamed_gate_up_silu(context, args);
-  } else if (context.compute_dtype == DType::kBF16 && serves_skinny(args.M, N, weight.K)) {
-    launch_skinny_gate_up_silu(context, args);
-  } else if (serves_wide_gate_up(context, args)) {
-    launch_wide_gate_up_silu(context, args);
   } else {
-    launch_sliced_gate_up_silu(context, args);
+    launch_unscaled_gate_up_silu(context, args, N);
   }
 }
 

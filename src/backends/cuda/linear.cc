@@ -4,6 +4,7 @@
 #include "backends/cuda/fixed_product.h"
 #include "backends/cuda/lt_matmul.h"
 #include "backends/cuda/row_product.h"
+#include "base/check.h"
 
 namespace deltaserve {
 
@@ -34,11 +35,20 @@ void launch_linear(CudaContext& context, const LinearArgs& args) {
     launch_streamed_linear(context, args);
     return;
   }
+  DS_CHECK(args.x_scale.squares == nullptr, "linear_norm is for products that take its scale");
   if (context.compute_dtype == DType::kBF16 && serves_skinny(args.M, weight.N, weight.K)) {
     launch_skinny_linear(context, args);
     return;
   }
   context.matmul().run(matmul_args(args));
+}
+
+std::optional<NormScale> launch_linear_norm(CudaContext& context, const LinearNormArgs& args) {
+  if (context.batch_invariant) {
+    return std::nullopt;
+  }
+  const std::optional<NormScale> scale = launch_row_norm(context, args);
+  return scale ? scale : launch_streamed_norm(context, args);
 }
 
 // From so many rows on no own kernel serves a shape, and what adding saves is worth it.

@@ -2,11 +2,13 @@
 // bytes of each at a time, with four such pieces of each row on the way. Two rows of 2,048 or one
 // of 4,096 are all on the way at once. Bound by reading W once; the first pieces are asked for
 // before the kernel before this one has ended, and the next kernel may do so as soon as all blocks
-// of this one have begun.
+// of this one have begun. It takes rows of a norm without its scale, and makes them
+// (norm_scale.cuh).
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/norm_scale.cuh"
 #include "backends/cuda/row_product.h"
 #include "backends/cuda/skinny_tile.cuh"
 
@@ -25,9 +27,38 @@ struct RowParams {
   void* out;
   int64_t rows;  // of W, or I for gate_up
   int32_t K;
+  NormScale scale;  // of x
+  NormRows norm;
 };
 
 using Pieces = uint4[kRows][kPieces];
+
+// The scale of x by all of a block's warps: `begin` behind the wait, `end` when it is wanted.
+struct RowScale {
+  float partial[kWarps];
+
+  __device__ __forceinline__ void begin(const NormScale& scale) {
+    if (scale.squares != nullptr) {
+      const float sum =
+          warp_sum(squares_share(scale, 0, static_cast<int>(threadIdx.x), kWarps * kWarp));
+      if (threadIdx.x % kWarp == 0) {
+        partial[threadIdx.x / kWarp] = sum;
+      }
+    }
+  }
+  __device__ __forceinline__ float end(const NormScale& scale) const {
+    if (scale.squares == nullptr) {
+      return 1.0F;
+    }
+    __syncthreads();
+    float sum = 0.0F;
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) {
+      sum += partial[w];
+    }
+    return scale_of(scale, sum);
+  }
+};
 
 __device__ __forceinline__ void load_pieces(const bf16* const (&rows)[kRows], int k,
                                             Pieces& pieces) {
@@ -50,33 +81,41 @@ __device__ __forceinline__ void add_products(uint4 w, const float (&x)[8], float
   }
 }
 
-// Sums of two rows; every lane gets them. K is a multiple of kPieces * kPiece.
-__device__ __forceinline__ void multiply_rows(const bf16* const (&rows)[kRows], const bf16* x,
-                                              int K, float (&sums)[kRows]) {
+// Sums of two rows; every lane gets them. K is a multiple of kPieces * kPiece. `on_ready` is called
+// behind the wait.
+template <typename OnReady>
+__device__ __forceinline__ void multiply_rows(const bf16* const (&rows)[kRows],
+                                              const RowParams& params, float (&sums)[kRows],
+                                              const OnReady& on_ready) {
   constexpr int kStep = kPieces * kPiece;
-  Pieces now;
-  Pieces next;
-  load_pieces(rows, 0, now);
+  const int K = params.K;
+  const bf16* x = params.x + threadIdx.x % kWarp * 8;
+  Pieces pieces[2];
+  load_pieces(rows, 0, pieces[0]);
   let_next_start();
   wait_for_previous_behind_loads(K < 0);
-  for (int k = 0; k < K; k += kStep) {
-    if (k + kStep < K) {
-      load_pieces(rows, k + kStep, next);
-    }
+  if (kStep < K) {
+    load_pieces(rows, kStep, pieces[1]);
+  }
+  on_ready();
+  for (int k = 0; k < K; k += 2 * kStep) {
 #pragma unroll
-    for (int p = 0; p < kPieces; ++p) {
-      float values[8];
-      load(x + k + p * kPiece, values);
-#pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-        add_products(now[r][p], values, sums[r]);
+    for (int half = 0; half < 2; ++half) {
+      const int at = k + half * kStep;
+      if (at >= K) {
+        break;
       }
-    }
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
 #pragma unroll
       for (int p = 0; p < kPieces; ++p) {
-        now[r][p] = next[r][p];
+        float values[8];
+        load(x + at + p * kPiece, values);
+#pragma unroll
+        for (int r = 0; r < kRows; ++r) {
+          add_products(pieces[half][r][p], values, sums[r]);
+        }
+      }
+      if (at + 2 * kStep < K) {
+        load_pieces(rows, at + 2 * kStep, pieces[half]);
       }
     }
   }
@@ -86,25 +125,65 @@ __device__ __forceinline__ void multiply_rows(const bf16* const (&rows)[kRows], 
   }
 }
 
-template <bool kGateUp, typename Out>
-__global__ void __launch_bounds__(kWarps* kWarp) row_product(RowParams params) {
+// Rows `first` and the next of the residual and what the norm makes of them. By whole warps; all of
+// a block call it.
+struct RowNorm {
+  float2 residual;
+  float2 factors;
+
+  __device__ __forceinline__ void load(const NormRows& norm, int64_t first) {
+    residual = *reinterpret_cast<const float2*>(norm.residual + first);
+    factors = *reinterpret_cast<const float2*>(norm.weight + first);
+  }
+  __device__ __forceinline__ void store(const NormRows& norm, int64_t first,
+                                        const float (&sums)[kRows], float (&partial)[kWarps]) {
+    if (threadIdx.x % kWarp == 0) {
+      residual.x += sums[0];
+      residual.y += sums[1];
+      *reinterpret_cast<float2*>(norm.residual + first) = residual;
+      *reinterpret_cast<uint32_t*>(norm.out + first) =
+          pack_bf16(residual.x * (1.0F + factors.x), residual.y * (1.0F + factors.y));
+      partial[threadIdx.x / kWarp] = residual.x * residual.x + residual.y * residual.y;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      norm.squares[blockIdx.x] = (partial[0] + partial[1]) + (partial[2] + partial[3]);
+    }
+  }
+};
+
+template <ProductResult kResult, typename Out>
+__global__ void __launch_bounds__(kWarps* kWarp) row_product(const RowParams params) {
+  constexpr bool kGateUp = kResult == ProductResult::kGateUp;
+  __shared__ RowScale x_scale;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int64_t pair = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
-  // gate_up: output `pair` from rows g and g + 8 of its group of 16.
-  const int64_t first =
-      kGateUp ? pair / kGateUpGroup * 2 * kGateUpGroup + pair % kGateUpGroup : pair * kRows;
-  const int64_t step = kGateUp ? kGateUpGroup : 1;
+  // gate_up: output `pair` from rows g and g + 8 of its group of 16. Pairs behind the last read it.
   const int64_t last = kGateUp ? params.rows - 1 : (params.rows - 1) / kRows;
-  if (pair > last) {
-    return;
-  }
+  const int64_t here = min(pair, last);
+  const int64_t first =
+      kGateUp ? here / kGateUpGroup * 2 * kGateUpGroup + here % kGateUpGroup : here * kRows;
+  const int64_t step = kGateUp ? kGateUpGroup : 1;
   const bool second = kGateUp || first + 1 < params.rows;
   const bf16* row = params.weight + first * params.K + lane * 8;
   const bf16* const rows[kRows] = {row, second ? row + step * params.K : row};
   float sums[kRows] = {};
-  multiply_rows(rows, params.x + lane * 8, params.K, sums);
-  if (lane == 0) {
-    Out* out = static_cast<Out*>(params.out);
+  RowNorm norm;
+  multiply_rows(rows, params, sums, [&] {
+    x_scale.begin(params.scale);
+    if constexpr (kResult == ProductResult::kNorm) {
+      norm.load(params.norm, first);
+    }
+  });
+  const float scale = x_scale.end(params.scale);
+#pragma unroll
+  for (float& sum : sums) {
+    sum *= scale;
+  }
+  Out* out = static_cast<Out*>(params.out);
+  if constexpr (kResult == ProductResult::kNorm) {
+    norm.store(params.norm, first, sums, x_scale.partial);
+  } else if (lane == 0 && pair <= last) {
     if constexpr (kGateUp) {
       out[pair] = from_float<Out>(silu(sums[0]) * sums[1]);
     } else {
@@ -166,12 +245,13 @@ void launch_whole_rows(const CudaContext& context, const RowParams& params) {
                params);
 }
 
-template <bool kGateUp, typename Out>
+template <ProductResult kResult, typename Out>
 void launch_rows(const CudaContext& context, const RowParams& params) {
-  const int64_t pairs = kGateUp ? params.rows : ceil_div<int64_t>(params.rows, kRows);
-  launch_early(context, row_product<kGateUp, Out>,
-               {.grid = dim3(static_cast<unsigned>(ceil_div<int64_t>(pairs, kWarps))),
-                .block = dim3(kWarps * kWarp)},
+  constexpr int64_t kResultRows = kResult == ProductResult::kGateUp ? 1 : kRows;
+  launch_early(
+      context, row_product<kResult, Out>,
+      {.grid = dim3(static_cast<unsigned>(ceil_div<int64_t>(params.rows, kResultRows * kWarps))),
+       .block = dim3(kWarps * kWarp)},
                params);
 }
 
@@ -180,15 +260,20 @@ void launch_rows(const CudaContext& context, const RowParams& params) {
 // layer of the 35B-A3B takes 43.5 us with both its products so, else 44.4.
 constexpr int64_t kMostWholeBytes = int64_t{64} << 20;
 
+constexpr bool takes_whole_rows(int64_t rows, int64_t K) {
+  return rows * K * int64_t{sizeof(bf16)} <= kMostWholeBytes &&
+         (K == 8 * kPiece || K == 16 * kPiece);
+}
+
 template <typename Out>
 void launch_products(const CudaContext& context, const RowParams& params) {
-  const bool whole = params.rows * params.K * int64_t{sizeof(bf16)} <= kMostWholeBytes;
+  const bool whole = params.scale.squares == nullptr && takes_whole_rows(params.rows, params.K);
   if (whole && params.K == 8 * kPiece) {
     launch_whole_rows<Out, 2, 8, 4>(context, params);
-  } else if (whole && params.K == 16 * kPiece) {
+  } else if (whole) {
     launch_whole_rows<Out, 1, 16, 8>(context, params);
   } else {
-    launch_rows<false, Out>(context, params);
+    launch_rows<ProductResult::kPlain, Out>(context, params);
   }
 }
 
@@ -199,28 +284,57 @@ bool serves_row(const CudaContext& context, int64_t M, int64_t K) {
   return context.compute_dtype == DType::kBF16 && M == 1 && K % (cuda::kPieces * cuda::kPiece) == 0;
 }
 
-void launch_row_linear(CudaContext& context, const LinearArgs& args) {
+namespace {
+
+cuda::RowParams row_params(const LinearArgs& args) {
   const auto& weight = static_cast<const CudaLinear&>(*args.weight);
-  const cuda::RowParams params{.weight = static_cast<const cuda::bf16*>(weight.values.data()),
-                               .x = static_cast<const cuda::bf16*>(args.x),
-                               .out = args.out,
-                               .rows = weight.N,
-                               .K = static_cast<int32_t>(weight.K)};
+  return {.weight = static_cast<const cuda::bf16*>(weight.values.data()),
+          .x = static_cast<const cuda::bf16*>(args.x),
+          .out = args.out,
+          .rows = weight.N,
+          .K = static_cast<int32_t>(weight.K),
+          .scale = args.x_scale,
+          .norm = {}};
+}
+
+}  // namespace
+
+void launch_row_linear(CudaContext& context, const LinearArgs& args) {
   if (args.out_float) {
-    cuda::launch_products<float>(context, params);
+    cuda::launch_products<float>(context, row_params(args));
   } else {
-    cuda::launch_products<cuda::bf16>(context, params);
+    cuda::launch_products<cuda::bf16>(context, row_params(args));
   }
 }
 
 void launch_row_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args) {
   const auto& weight = static_cast<const CudaGateUp&>(*args.weight);
-  cuda::launch_rows<true, cuda::bf16>(
+  cuda::launch_rows<cuda::ProductResult::kGateUp, cuda::bf16>(
       context, {.weight = static_cast<const cuda::bf16*>(weight.values.data()),
                 .x = static_cast<const cuda::bf16*>(args.x),
                 .out = args.out,
                 .rows = weight.I,
-                .K = static_cast<int32_t>(weight.K)});
+                .K = static_cast<int32_t>(weight.K),
+                .scale = args.x_scale,
+                .norm = {}});
+}
+
+std::optional<NormScale> launch_row_norm(CudaContext& context, const LinearNormArgs& args) {
+  const auto& weight = static_cast<const CudaLinear&>(*args.linear.weight);
+  // A thread block has kRows rows a warp and makes one part of the squares.
+  constexpr int64_t kBlockRows = cuda::kWarps * cuda::kRows;
+  if (!serves_row(context, args.linear.M, weight.K) || !serves_row(context, 1, weight.N) ||
+      cuda::takes_whole_rows(weight.N, weight.K) ||
+      cuda::takes_whole_rows(args.next_rows, weight.N) || weight.N / kBlockRows > kNormSquares) {
+    return std::nullopt;
+  }
+  cuda::RowParams params = row_params(args.linear);
+  params.norm = cuda::norm_rows(args);
+  cuda::launch_rows<cuda::ProductResult::kNorm, float>(context, params);
+  return NormScale{.squares = args.squares,
+                   .parts = static_cast<int32_t>(weight.N / kBlockRows),
+                   .width = static_cast<int32_t>(weight.N),
+                   .eps = args.eps};
 }
 
 }  // namespace deltaserve

@@ -7,6 +7,7 @@
 // before the kernel before this one has ended. A result's sum has one order for all M.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <type_traits>
 
 #include "backends/cuda/cuda_ops.h"
@@ -15,6 +16,7 @@
 #include "backends/cuda/fixed_product.h"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/streamed_norm.cuh"
 #include "backends/cuda/streamed_ring.cuh"
 #include "backends/cuda/streamed_sums.cuh"
 #include "backends/cuda/tensor_map.h"
@@ -33,9 +35,9 @@ __device__ __forceinline__ void make_now(float& value) {
 // sums.y are those of the first row.
 template <bool kGateUp, typename Out>
 __device__ __forceinline__ void store_four(const StreamParams& params, int64_t row, int token,
-                                           int tokens, float4 sums) {
-  const float first[2] = {sums.x, sums.y};
-  const float second[2] = {sums.z, sums.w};
+                                           int tokens, float4 sums, float2 scales) {
+  const float first[2] = {sums.x * scales.x, sums.y * scales.y};
+  const float second[2] = {sums.z * scales.x, sums.w * scales.y};
   // Groups of gate and up rows in turn: an output is that of the gate's row.
   const int64_t column =
       kGateUp ? row / (2 * kGateUpGroup) * kGateUpGroup + row % kGateUpGroup : row;
@@ -58,9 +60,10 @@ __device__ __forceinline__ void store_four(const StreamParams& params, int64_t r
 
 // A first round has no stages and stores nothing: behind it all blocks of a cluster have begun, and
 // the code for the sums has been fetched while the first tiles come.
-template <bool kGateUp, int kTokens, int kTiles, typename Out>
+template <ProductResult kResult, int kTokens, int kTiles, typename Out>
 __device__ void multiply_bands(const StreamRing<kTokens, kStreamPieces<kTiles>>& ring,
-                               const StreamParams& params) {
+                               const StreamParams& params, StreamNormArea& area) {
+  constexpr bool kNorm = kResult == ProductResult::kNorm;
   const StreamShare share(params);
   const int blocks = params.bands.blocks;
   const StreamResults<kTokens, kTiles> results{
@@ -71,36 +74,53 @@ __device__ void multiply_bands(const StreamRing<kTokens, kStreamPieces<kTiles>>&
   bool begin = true;
   for (int band = share.first; band < params.bands.count;) {
     const int tokens = begin ? 0 : params.M;
-    const auto store = [&](int j, int p, float4 sums) {
-      const int row = tile_of<kTiles>(j) * kStreamTileRows + warp * 16;
-      if (row < params.bands.rows) {
-        store_four<kGateUp, Out>(params, int64_t{band} * params.bands.rows + row + lane / 4,
-                                 p * 8 + lane % 4 * 2, tokens, sums);
-      }
-    };
+    const auto row_of = [&](int j) { return tile_of<kTiles>(j) * kStreamTileRows + warp * 16; };
+    const int64_t first_row = int64_t{band} * params.bands.rows + lane / 4;
     StreamSums<kTokens, kTiles> sums;
-    multiply_stages<kTokens, kTiles>(ring, params, begin ? 0 : share.k_count, place, sums);
-    if (blocks > 1) {
-      results.add_up(sums, begin, store);
+    if constexpr (kNorm) {
+      const int64_t row = first_row + row_of(0);
+      StreamNorm<kTokens> norm(params, share, row,
+                               !begin && row_of(0) < params.bands.rows && row < params.rows);
+      multiply_stages<kTokens, kTiles>(ring, params, begin ? 0 : share.k_count, place, sums);
+      results.template add_up<true>(sums, begin,
+                                    [&](int, int p, float4 four) { norm.put(p, four, area); });
+      norm.end(share, band, begin ? 0 : params.M, area);
     } else {
-      results.hand_out(sums, store);
+      multiply_stages<kTokens, kTiles>(ring, params, begin ? 0 : share.k_count, place, sums);
+      const auto store = [&](int j, int p, float4 four) {
+        if (row_of(j) < params.bands.rows) {
+          const int token = p * 8 + lane % 4 * 2;
+          store_four<kResult == ProductResult::kGateUp, Out>(
+              params, first_row + row_of(j), token, tokens, four,
+              begin ? float2{} : make_float2(area.scales[token], area.scales[token + 1]));
+        }
+      };
+      if (blocks > 1) {
+        results.template add_up<false>(sums, begin, store);
+      } else {
+        results.hand_out(sums, store);
+      }
     }
     if (begin) {
       begin = false;
       wait_for_previous();
+      if constexpr (!kNorm) {
+        find_scales(params, area);
+      }
     } else {
       band += share.step;
     }
   }
 }
 
-template <bool kGateUp, int kTokens, int kTiles, typename Out>
+template <ProductResult kResult, int kTokens, int kTiles, typename Out>
 __global__ void __launch_bounds__(kStreamThreads, 1)
     streamed_product(const __grid_constant__ CUtensorMap weight,
                      const __grid_constant__ CUtensorMap x, const StreamParams params) {
   extern __shared__ __align__(1024) std::byte memory[];
   if constexpr (kHopperCode) {
     const StreamRing<kTokens, kStreamPieces<kTiles>> ring(memory, params);
+    auto& area = *reinterpret_cast<StreamNormArea*>(memory + params.norm_area);
     if (threadIdx.x == kStreamConsumers) {
       for (int i = 0; i < params.stages; ++i) {
         mbarrier_init(ring.full + 8 * i, 1);
@@ -110,7 +130,7 @@ __global__ void __launch_bounds__(kStreamThreads, 1)
     }
     __syncthreads();
     if (threadIdx.x < kStreamConsumers) {
-      multiply_bands<kGateUp, kTokens, kTiles, Out>(ring, params);
+      multiply_bands<kResult, kTokens, kTiles, Out>(ring, params, area);
       return;
     }
     if (params.bands.blocks > 1) {
@@ -126,11 +146,17 @@ __global__ void __launch_bounds__(kStreamThreads, 1)
   }
 }
 
+struct StreamedProduct {
+  WeightProduct product;
+  NormScale scale = {};  // of x
+  NormRows norm = {};    // of kNorm
+};
+
 // Clusters of 1, 2 and 4 thread blocks that the device holds at a time, a block a multiprocessor:
 // multiprocessors come in groups over which no cluster reaches. The devices of a process are alike.
 const std::array<int32_t, 3>& clusters_held(const CudaContext& context) {
   static const std::array<int32_t, 3> kHeld = [&] {
-    const auto kernel = streamed_product<false, kMostStreamTokens, 1, float>;
+    const auto kernel = streamed_product<ProductResult::kPlain, kMostStreamTokens, 1, float>;
     const auto shared = static_cast<size_t>(context.device.shared_bytes);
     allow_shared(kernel, shared);
     std::array<int32_t, 3> held{};
@@ -148,12 +174,14 @@ const std::array<int32_t, 3>& clusters_held(const CudaContext& context) {
   return kHeld;
 }
 
-template <bool kGateUp, int kTokens, int kTiles, typename Out>
-void launch_tiles(CudaContext& context, const WeightProduct& product, const Bands& bands) {
+template <ProductResult kResult, int kTokens, int kTiles, typename Out>
+void launch_tiles(CudaContext& context, const StreamedProduct& args, const Bands& bands) {
+  const WeightProduct& product = args.product;
   constexpr int kPieces = kStreamPieces<kTiles>;
   const int64_t stage_bytes = StreamRing<kTokens, kPieces>::stage_bytes(bands.rows);
   const int64_t results_bytes = StreamResults<kTokens, kTiles>::bytes(bands.blocks);
-  const int64_t stages = (context.device.shared_bytes - results_bytes) / stage_bytes;
+  const auto norm_area = context.device.shared_bytes - static_cast<int64_t>(sizeof(StreamNormArea));
+  const int64_t stages = (norm_area - results_bytes) / stage_bytes;
   const auto boxes = static_cast<int32_t>(ceil_div<int64_t>(bands.rows, kMostBoxRows));
   const StreamParams params{
       .out = product.out,
@@ -163,11 +191,14 @@ void launch_tiles(CudaContext& context, const WeightProduct& product, const Band
       .bands = bands,
       .k_blocks = static_cast<int32_t>(ceil_div<int64_t>(product.K, kPieces * kStreamPiece)),
       .stages = static_cast<int32_t>(stages),
-      .boxes = boxes};
+      .boxes = boxes,
+      .norm_area = static_cast<int32_t>(norm_area),
+      .scale = args.scale,
+      .norm = args.norm};
   const CUtensorMap weight = make_tensor_map(product.weight, product.weight_rows, product.K,
                                              product.K, static_cast<uint32_t>(bands.rows / boxes));
   const CUtensorMap x = make_tensor_map(product.x, product.M, product.K, product.x_stride, kTokens);
-  const auto kernel = streamed_product<kGateUp, kTokens, kTiles, Out>;
+  const auto kernel = streamed_product<kResult, kTokens, kTiles, Out>;
   // All of it: a multiprocessor has one block of a product, and no other kernel's beside it, with
   // which it would keep the large part for shared memory that the others do not want.
   const auto shared = static_cast<size_t>(context.device.shared_bytes);
@@ -181,26 +212,36 @@ void launch_tiles(CudaContext& context, const WeightProduct& product, const Band
                        weight, x, params);
 }
 
-template <bool kGateUp, int kTokens, typename Out>
-void launch_tokens(CudaContext& context, const WeightProduct& product) {
-  const Bands bands = plan_bands(product.weight_rows, clusters_held(context));
+template <ProductResult kResult, int kTokens, typename Out>
+void launch_tokens(CudaContext& context, const StreamedProduct& args) {
+  const Bands bands = plan_bands(args.product.weight_rows, clusters_held(context));
   const int64_t tiles = ceil_div<int64_t>(bands.rows, 2 * kStreamTileRows);
   if (tiles == 1) {
-    launch_tiles<kGateUp, kTokens, 1, Out>(context, product, bands);
+    launch_tiles<kResult, kTokens, 1, Out>(context, args, bands);
   } else if (tiles == 2) {
-    launch_tiles<kGateUp, kTokens, 2, Out>(context, product, bands);
+    launch_tiles<kResult, kTokens, 2, Out>(context, args, bands);
   } else {
-    launch_tiles<kGateUp, kTokens, 3, Out>(context, product, bands);
+    launch_tiles<kResult, kTokens, 3, Out>(context, args, bands);
   }
 }
 
-template <bool kGateUp, typename Out>
-void launch_product(CudaContext& context, const WeightProduct& product) {
-  if (product.M <= 16) {
-    launch_tokens<kGateUp, 16, Out>(context, product);
+template <ProductResult kResult, typename Out>
+void launch_product(CudaContext& context, const StreamedProduct& args) {
+  if (args.product.M <= 16) {
+    launch_tokens<kResult, 16, Out>(context, args);
   } else {
-    launch_tokens<kGateUp, kMostStreamTokens, Out>(context, product);
+    launch_tokens<kResult, kMostStreamTokens, Out>(context, args);
   }
+}
+
+// linear_norm: bands whose sums two blocks share out by tokens, one tile a warpgroup.
+template <int kTokens>
+void launch_norm_tokens(CudaContext& context, const StreamedProduct& args, const Bands& bands) {
+  launch_tiles<ProductResult::kNorm, kTokens, 1, float>(context, args, bands);
+}
+bool serves_norm(const Bands& bands, int64_t M, int64_t H) {
+  return bands.blocks == 2 && bands.rows <= 2 * kStreamTileRows && bands.count % 4 == 0 &&
+         H % kBandStep == 0 && M * bands.count <= kNormSquares;
 }
 
 constexpr int32_t kStreamedArch = 90;
@@ -220,16 +261,42 @@ bool serves_streamed(const CudaContext& context, int64_t M, int64_t N, int64_t K
 }
 
 void launch_streamed_linear(CudaContext& context, const LinearArgs& args) {
-  const cuda::WeightProduct product = cuda::product_of(matmul_args(args));
+  const cuda::StreamedProduct product{.product = cuda::product_of(matmul_args(args)),
+                                      .scale = args.x_scale};
   if (args.out_float) {
-    cuda::launch_product<false, float>(context, product);
+    cuda::launch_product<cuda::ProductResult::kPlain, float>(context, product);
   } else {
-    cuda::launch_product<false, cuda::bf16>(context, product);
+    cuda::launch_product<cuda::ProductResult::kPlain, cuda::bf16>(context, product);
   }
 }
 
 void launch_streamed_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args) {
-  cuda::launch_product<true, cuda::bf16>(context, cuda::product_of(args));
+  cuda::launch_product<cuda::ProductResult::kGateUp, cuda::bf16>(
+      context, {.product = cuda::product_of(args), .scale = args.x_scale});
+}
+
+std::optional<NormScale> launch_streamed_norm(CudaContext& context, const LinearNormArgs& args) {
+  const cuda::StreamedProduct product{.product = cuda::product_of(matmul_args(args.linear)),
+                                      .norm = cuda::norm_rows(args)};
+  const int64_t M = args.linear.M;
+  const int64_t H = product.product.weight_rows;
+  if (!serves_streamed(context, M, H, product.product.K, args.linear.x, args.linear.x_stride) ||
+      !serves_streamed(context, M, args.next_rows, H, args.out, H)) {
+    return std::nullopt;
+  }
+  const cuda::Bands bands = cuda::plan_bands(H, cuda::clusters_held(context));
+  if (!cuda::serves_norm(bands, M, H)) {
+    return std::nullopt;
+  }
+  if (M <= 16) {
+    cuda::launch_norm_tokens<16>(context, product, bands);
+  } else {
+    cuda::launch_norm_tokens<cuda::kMostStreamTokens>(context, product, bands);
+  }
+  return NormScale{.squares = args.squares,
+                   .parts = bands.count,
+                   .width = static_cast<int32_t>(H),
+                   .eps = args.eps};
 }
 
 }  // namespace deltaserve

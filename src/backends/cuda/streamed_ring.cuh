@@ -10,6 +10,7 @@
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/norm_scale.cuh"
 #include "backends/cuda/streamed_bands.h"
 
 namespace deltaserve::cuda {
@@ -33,9 +34,12 @@ struct StreamParams {
   int64_t rows;  // of out: of W, or I for gate_up
   int32_t M;
   Bands bands;
-  int32_t k_blocks;  // of W's K, a stage's each
-  int32_t stages;    // of the ring
-  int32_t boxes;     // tensor copies of a stage of W
+  int32_t k_blocks;   // of W's K, a stage's each
+  int32_t stages;     // of the ring
+  int32_t boxes;      // tensor copies of a stage of W
+  int32_t norm_area;  // offset of a StreamNormArea in shared memory
+  NormScale scale;    // of x
+  NormRows norm;      // of a product of kNorm
 };
 
 // What a thread block multiplies: bands `first`, first + step, .., and of each of them the blocks

@@ -134,8 +134,9 @@ struct StreamResults {
 
   // The same of the sums over the blocks of the cluster in the order of K. Each block takes its
   // part of the results and gets what the others have of it. With `begin` nothing is given to
-  // others, who may not have begun yet; behind it they have.
-  template <typename Use>
+  // others, who may not have begun yet; behind it they have. With kKnown j and p are known when
+  // this is compiled, for more code.
+  template <bool kKnown, typename Use>
   __device__ __forceinline__ void add_up(const StreamSums<kTokens, kTiles>& sums, bool begin,
                                          const Use& use) const {
 #pragma unroll
@@ -145,18 +146,20 @@ struct StreamResults {
     }
     cluster_arrive();
     cluster_wait();
-#pragma unroll 1
-    for (int i = 0; rank + i * blocks < kAll; ++i) {
+#pragma unroll(kKnown ? kAll : 1)
+    for (int v = 0; v < kAll; ++v) {
+      if (v % blocks != rank) {
+        continue;
+      }
       float4 sum = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
 #pragma unroll 1
       for (int source = 0; source < blocks; ++source) {
-        const float4 part = load_shared(place(source, i));
+        const float4 part = load_shared(place(source, v / blocks));
         sum.x += part.x;
         sum.y += part.y;
         sum.z += part.z;
         sum.w += part.w;
       }
-      const int v = rank + i * blocks;
       use(v / kFours, v % kFours, sum);
     }
   }

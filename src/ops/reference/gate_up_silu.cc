@@ -1,12 +1,14 @@
 // gate_up_silu of the reference backend.
 #include <vector>
 
+#include "base/check.h"
 #include "ops/reference/reference_ops.h"
 #include "ops/reference/reference_weights.h"
 
 namespace deltaserve::reference {
 
 void gate_up_silu(DType x_dtype, const GateUpSiluArgs& args) {
+  DS_CHECK(args.x_scale.squares == nullptr, "rows of another backend's linear_norm");
   const auto& weight = static_cast<const ReferenceGateUp&>(*args.weight);
   std::vector<float> gate(static_cast<size_t>(weight.I));
   std::vector<float> up(static_cast<size_t>(weight.I));

@@ -1,12 +1,14 @@
 // linear of the reference backend.
 #include <vector>
 
+#include "base/check.h"
 #include "ops/reference/reference_ops.h"
 #include "ops/reference/reference_weights.h"
 
 namespace deltaserve::reference {
 
 void linear(DType x_dtype, const LinearArgs& args) {
+  DS_CHECK(args.x_scale.squares == nullptr, "rows of another backend's linear_norm");
   const auto& weight = static_cast<const ReferenceLinear&>(*args.weight);
   const DType out_dtype = args.out_float ? DType::kF32 : x_dtype;
   std::vector<float> out(static_cast<size_t>(weight.N));
