@@ -9,7 +9,7 @@
 #include <hwy/foreach_target.h>
 #include <cmath>
 
-#include "backends/cpu/simd_math-inl.h"
+#include "backends/cpu/simd_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace deltaserve {

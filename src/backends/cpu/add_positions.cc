@@ -7,7 +7,7 @@
 #define HWY_TARGET_INCLUDE "backends/cpu/add_positions.cc"
 #include <hwy/foreach_target.h>
 
-#include "backends/cpu/simd_math-inl.h"
+#include "backends/cpu/simd_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace deltaserve {

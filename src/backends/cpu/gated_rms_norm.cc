@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "backends/cpu/simd_math-inl.h"
+#include "backends/cpu/simd_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace deltaserve {

@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "backends/cpu/simd_math-inl.h"
+#include "backends/cpu/simd_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace deltaserve {
