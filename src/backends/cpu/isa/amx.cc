@@ -1,9 +1,9 @@
 // Kernels for AMX (bfloat16 and int8 tiles) beside AVX-512 with VNNI. The order of TDPBF16PS is not
 // that of VDPBF16PS, so bfloat16 products have bits of their own here: always tiles, for any number
 // of rows. With DELTASERVE_AMX_EMULATION the same kernels run on tiles in memory, for tests.
+#include "backends/cpu/isa/int_vec_avx512.h"
 #include "backends/cpu/isa/split_avx512.h"
 #include "backends/cpu/isa/tables.h"
-#include "backends/cpu/isa/vec_avx512.h"
 // The code over Vec follows its definition.
 #include "backends/cpu/isa/table.inc"
 #ifdef DELTASERVE_AMX_EMULATION

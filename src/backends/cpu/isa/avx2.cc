@@ -1,6 +1,6 @@
 // Kernels for AVX2 with FMA: bfloat16 weights widened by a shift and a mask.
+#include "backends/cpu/isa/int_vec_avx2.h"
 #include "backends/cpu/isa/tables.h"
-#include "backends/cpu/isa/vec_avx2.h"
 // The code over Vec follows its definition.
 #include "backends/cpu/isa/table.inc"
 

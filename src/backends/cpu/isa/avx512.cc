@@ -1,6 +1,6 @@
 // Kernels for AVX-512 (F, BW, DQ, VL) without bfloat16 instructions.
+#include "backends/cpu/isa/int_vec_avx512.h"
 #include "backends/cpu/isa/tables.h"
-#include "backends/cpu/isa/vec_avx512.h"
 // The code over Vec follows its definition.
 #include "backends/cpu/isa/table.inc"
 

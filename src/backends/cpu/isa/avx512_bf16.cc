@@ -2,8 +2,8 @@
 // one, each fused (measured: 200,000 of 200,000 results); the widened kernels keep that order, so
 // all instruction sets agree bit for bit. It flushes denormals whatever MXCSR says; the compute
 // threads run the others with FTZ and DAZ.
+#include "backends/cpu/isa/int_vec_avx512.h"
 #include "backends/cpu/isa/tables.h"
-#include "backends/cpu/isa/vec_avx512.h"
 // The code over Vec follows its definition.
 #include "backends/cpu/isa/table.inc"
 

@@ -1,6 +1,6 @@
 // Kernels for any machine: four lanes of the compiler's vector type.
+#include "backends/cpu/isa/int_vec_portable.h"
 #include "backends/cpu/isa/tables.h"
-#include "backends/cpu/isa/vec_portable.h"
 // The code over Vec follows its definition.
 #include "backends/cpu/isa/table.inc"
 
