@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backends/cuda/cuda_context.h"
-#include "ops/args.h"
+#include "ops/delta_args.h"
 
 namespace deltaserve::bench {
 

@@ -16,7 +16,9 @@
 
 #include "base/error.h"
 #include "ops/args.h"
+#include "ops/delta_args.h"
 #include "ops/limits.h"
+#include "ops/moe_args.h"
 #include "ops/sampling.h"
 #include "ops/vision_args.h"
 #include "ops/weights.h"

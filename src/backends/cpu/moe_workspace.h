@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "backends/cpu/experts_weight.h"
-#include "ops/args.h"
+#include "ops/moe_args.h"
 
 namespace deltaserve {
 

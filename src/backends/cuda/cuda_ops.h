@@ -7,6 +7,8 @@
 
 #include "backends/cuda/cuda_context.h"
 #include "ops/args.h"
+#include "ops/delta_args.h"
+#include "ops/moe_args.h"
 
 namespace deltaserve {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backends/cuda/cuda_context.h"
-#include "ops/args.h"
+#include "ops/delta_args.h"
 
 namespace deltaserve::cuda {
 

@@ -10,7 +10,7 @@
 
 #include "backends/cuda/cuda_context.h"
 #include "backends/cuda/cuda_weights.h"
-#include "ops/args.h"
+#include "ops/moe_args.h"
 
 namespace deltaserve::cuda {
 

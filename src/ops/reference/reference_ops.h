@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "ops/args.h"
+#include "ops/delta_args.h"
+#include "ops/moe_args.h"
 #include "ops/sampling.h"
 #include "ops/vision_args.h"
 #include "tensor/dtype.h"
