@@ -28,10 +28,4 @@ LinearArgs Mlp::run_gate_up(const Step& step, const NormedRows& x) const {
           .out_float = true};
 }
 
-void Mlp::forward(const Step& step, const void* x, float* out) const {
-  LinearArgs down = run_gate_up(step, {.rows = x});
-  down.out = out;
-  step.backend.linear(down);
-}
-
 }  // namespace deltaserve

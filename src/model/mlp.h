@@ -16,8 +16,6 @@ class Mlp {
   Mlp(int64_t hidden_size, int64_t intermediate_size, const std::string& prefix,
       WeightLoader& loader);
 
-  // out [T, H] = mlp(x [T, H] X).
-  void forward(const Step& step, const void* x, float* out) const;
   // gate and up of rows of a norm; the arguments of the product behind them, but for where it goes.
   LinearArgs run_gate_up(const Step& step, const NormedRows& x) const;
 

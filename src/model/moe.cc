@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "ops/moe_block.h"
+
 namespace deltaserve {
 
 namespace {
@@ -91,45 +93,11 @@ MoeBlockArgs Moe::block(const Step& step, const Norm& norm, void* normed) const 
 }
 
 const float* Moe::forward(const Step& step, const Norm& norm, void* normed, float* out) const {
-  Backend& backend = step.backend;
   const MoeBlockArgs args = block(step, norm, normed);
-  if (backend.moe_block(args)) {
+  if (step.backend.moe_block(args)) {
     return nullptr;
   }
-  backend.add_rms_norm({.T = step.T,
-                        .H = hidden_size_,
-                        .residual = norm.residual,
-                        .delta = norm.delta,
-                        .weight = norm.weight,
-                        .eps = norm.eps,
-                        .out = normed});
-  backend.linear({.M = step.T,
-                  .x = normed,
-                  .x_stride = hidden_size_,
-                  .weight = router_.get(),
-                  .out = args.logits,
-                  .out_stride = args.logits_stride,
-                  .out_float = true});
-  backend.moe_topk({.T = step.T,
-                    .E = moe_.num_experts,
-                    .K = args.K,
-                    .logits = args.logits,
-                    .logits_stride = args.logits_stride,
-                    .renormalize = args.renormalize,
-                    .expert_ids = args.expert_ids,
-                    .weights = args.weights});
-  shared_expert_.forward(step, normed, args.shared);
-  backend.moe({.T = step.T,
-               .K = args.K,
-               .x = normed,
-               .x_stride = hidden_size_,
-               .experts = experts_.get(),
-               .expert_ids = args.expert_ids,
-               .weights = args.weights,
-               .shared = args.shared,
-               .shared_gate = args.logits + moe_.num_experts,
-               .shared_gate_stride = args.logits_stride,
-               .out = out});
+  run_moe_ops(step.backend, args, out);
   return out;
 }
 

@@ -1,60 +1,8 @@
 #include "moe_block_case.h"
 
+#include "ops/moe_block.h"
+
 namespace deltaserve {
-namespace {
-
-// The block by separate ops. `out` [T, H] takes what residual lacks at the end.
-void run_ops(Backend& backend, const MoeBlockArgs& args, float* out) {
-  backend.add_rms_norm({.T = args.T,
-                        .H = args.H,
-                        .residual = args.residual,
-                        .delta = args.delta,
-                        .weight = args.norm_weight,
-                        .eps = args.eps,
-                        .out = args.x});
-  backend.linear({.M = args.T,
-                  .x = args.x,
-                  .x_stride = args.H,
-                  .weight = args.router,
-                  .out = args.logits,
-                  .out_stride = args.logits_stride,
-                  .out_float = true});
-  backend.moe_topk({.T = args.T,
-                    .E = static_cast<int32_t>(args.experts->E),
-                    .K = args.K,
-                    .logits = args.logits,
-                    .logits_stride = args.logits_stride,
-                    .renormalize = args.renormalize,
-                    .expert_ids = args.expert_ids,
-                    .weights = args.weights});
-  backend.gate_up_silu({.M = args.T,
-                        .x = args.x,
-                        .x_stride = args.H,
-                        .weight = args.shared_gate_up,
-                        .out = args.inner,
-                        .out_stride = args.inner_stride});
-  backend.linear({.M = args.T,
-                  .x = args.inner,
-                  .x_stride = args.inner_stride,
-                  .weight = args.shared_down,
-                  .out = args.shared,
-                  .out_stride = args.H,
-                  .out_float = true});
-  backend.moe({.T = args.T,
-               .K = args.K,
-               .x = args.x,
-               .x_stride = args.H,
-               .experts = args.experts,
-               .expert_ids = args.expert_ids,
-               .weights = args.weights,
-               .shared = args.shared,
-               .shared_gate = args.logits + args.experts->E,
-               .shared_gate_stride = args.logits_stride,
-               .out = out});
-}
-
-}  // namespace
-
 std::vector<float> run_block(Backend& backend, const BlockShape& shape,
                              const BlockMatrices& matrices, int64_t T, bool renormalize) {
   const DType x = backend.compute_dtype();
@@ -104,7 +52,7 @@ std::vector<float> run_block(Backend& backend, const BlockShape& shape,
     return residual.values();
   }
   DeviceTensor out(backend, DType::kF32, size);
-  run_ops(backend, args, out.floats());
+  run_moe_ops(backend, args, out.floats());
   std::vector<float> sum = residual.values();
   const std::vector<float> added = out.values();
   for (size_t i = 0; i < sum.size(); ++i) {

@@ -9,20 +9,11 @@
 #include "backends/cuda/fixed_product.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/moe_kernels.h"
+#include "ops/moe_block.h"
 
 namespace deltaserve {
 namespace cuda {
 namespace {
-
-void launch_shared_down(CudaContext& context, const MoeBlockArgs& args) {
-  launch_linear(context, {.M = args.T,
-                          .x = args.inner,
-                          .x_stride = args.inner_stride,
-                          .weight = args.shared_down,
-                          .out = args.shared,
-                          .out_stride = args.H,
-                          .out_float = true});
-}
 
 // The router's rows are one more than the experts, and cuBLASLt is ten times slower with such a
 // number. Weights end with zero rows up to a multiple of kRowMultiple, and the rows of logits have
@@ -40,61 +31,21 @@ void launch_router(CudaContext& context, const MoeBlockArgs& args) {
                           .out_float = true});
 }
 
-MoeArgs moe_args(const MoeBlockArgs& args) {
-  return {.T = args.T,
-          .K = args.K,
-          .x = args.x,
-          .x_stride = args.H,
-          .experts = args.experts,
-          .expert_ids = args.expert_ids,
-          .weights = args.weights,
-          .shared = args.shared,
-          .shared_gate = args.logits + args.experts->E,
-          .shared_gate_stride = args.logits_stride,
-          .out = args.residual};
-}
-
-MoeTopkArgs topk_args(const MoeBlockArgs& args) {
-  return {.T = args.T,
-          .E = static_cast<int32_t>(args.experts->E),
-          .K = args.K,
-          .logits = args.logits,
-          .logits_stride = args.logits_stride,
-          .renormalize = args.renormalize,
-          .expert_ids = args.expert_ids,
-          .weights = args.weights};
-}
-
 MoeSort sort_arrays(const MoeBlockArgs& args, const MoeBuffers& buffers) {
   return moe_sort_arrays(buffers.sort, args.T, args.K, args.experts->E);
-}
-
-void launch_gate_up(CudaContext& context, const MoeBlockArgs& args) {
-  launch_gate_up_silu(context, {.M = args.T,
-                                .x = args.x,
-                                .x_stride = args.H,
-                                .weight = args.shared_gate_up,
-                                .out = args.inner,
-                                .out_stride = args.inner_stride});
 }
 
 // The routing products, which other ops make too: these have scratch of their own and may move it,
 // so that a block's buffers are asked for afterwards.
 void launch_routing(CudaContext& context, const MoeBlockArgs& args) {
-  launch_add_rms_norm(context, {.T = args.T,
-                                .H = args.H,
-                                .residual = args.residual,
-                                .delta = args.delta,
-                                .weight = args.norm_weight,
-                                .eps = args.eps,
-                                .out = args.x});
+  launch_add_rms_norm(context, moe_norm_args(args));
   if (args.T <= kMoeRouteTokens && !context.batch_invariant) {
     launch_moe_route(context, args);
     return;
   }
   launch_router(context, args);
-  launch_gate_up(context, args);
-  launch_shared_down(context, args);
+  launch_gate_up_silu(context, moe_shared_gate_up_args(args));
+  launch_linear(context, moe_shared_down_args(args));
 }
 
 void launch_decode_block(CudaContext& context, const MoeBlockArgs& args,
@@ -108,8 +59,8 @@ void launch_decode_block(CudaContext& context, const MoeBlockArgs& args,
               .x_stride = args.inner_stride,
               .out = args.shared};
   }
-  launch_moe_topk_sort(context, topk_args(args), sort_arrays(args, buffers));
-  launch_moe_decode(context, moe_args(args), buffers, shared);
+  launch_moe_topk_sort(context, moe_topk_args(args), sort_arrays(args, buffers));
+  launch_moe_decode(context, moe_args(args, args.residual), buffers, shared);
 }
 
 // Sizes that all tensor core forms of the parts serve.
@@ -138,14 +89,15 @@ bool launch_moe_block(CudaContext& context, const MoeBlockArgs& args) {
   }
   cuda::launch_routing(context, args);
   const cuda::MoeBuffers buffers = cuda::moe_buffers(context, args.T, args.K, experts);
+  const MoeArgs moe = moe_args(args, args.residual);
   if (cuda::moe_takes_grouped(context, experts, args.T)) {
-    launch_moe_topk(context, cuda::topk_args(args));
-    launch_moe_sort(context, cuda::moe_args(args), cuda::sort_arrays(args, buffers));
-    launch_moe_grouped(context, cuda::moe_args(args), buffers);
+    launch_moe_topk(context, moe_topk_args(args));
+    launch_moe_sort(context, moe, cuda::sort_arrays(args, buffers));
+    launch_moe_grouped(context, moe, buffers);
   } else {
     cuda::launch_decode_block(context, args, buffers);
   }
-  cuda::launch_moe_combine(context, cuda::moe_args(args), buffers, true);
+  cuda::launch_moe_combine(context, moe, buffers, true);
   return true;
 }
 
