@@ -23,6 +23,28 @@ CudaGateUp make_gate_up(const Pattern& pattern, int64_t I, int64_t K) {
   return weight;
 }
 
+// What was not written.
+void add_missing(const std::vector<float>& actual, Error& error) {
+  for (const float value : actual) {
+    if (std::isnan(value)) {
+      error.add(static_cast<double>(value), 0.0, 0);
+    }
+  }
+}
+
+MatmulArgs linear_args(int64_t M, int64_t N, int64_t K, const CudaMemory& x,
+                       const CudaMemory& weight, const CudaMemory& out, bool out_float) {
+  return {.M = M,
+          .N = N,
+          .K = K,
+          .x = x.data(),
+          .x_stride = K,
+          .weight = weight.data(),
+          .out = out.data(),
+          .out_stride = N,
+          .out_float = out_float};
+}
+
 void check_wide(CudaContext& context, int64_t M, int64_t I, int64_t K) {
   const Pattern pattern(kX, 21, 0.05F);
   const Pattern x_pattern(kX, 22, 1.0F);
@@ -54,11 +76,7 @@ void check_wide(CudaContext& context, int64_t M, int64_t I, int64_t K) {
     error.add(actual[static_cast<size_t>(m * I + column)],
               gate / (1.0 + std::exp(-gate)) * dot(m, row + kGateUpGroup), m * I + column);
   }
-  for (const float value : actual) {
-    if (std::isnan(value)) {
-      error.add(static_cast<double>(value), 0.0, 0);
-    }
-  }
+  add_missing(actual, error);
   error.report("wide gate_up_silu " + std::to_string(M) + " x 2 x " + std::to_string(I) + " x " +
                    std::to_string(K),
                3e-3);
@@ -72,15 +90,7 @@ void check_wide_linear(CudaContext& context, int64_t M, int64_t N, int64_t K, bo
   const auto count = static_cast<size_t>(M * N);
   const DType out_dtype = out_float ? DType::kF32 : kX;
   const CudaMemory out = to_device(out_dtype, std::vector<float>(count, NAN));
-  launch_wide_product(context, {.M = M,
-                                .N = N,
-                                .K = K,
-                                .x = x.data(),
-                                .x_stride = K,
-                                .weight = weight.data(),
-                                .out = out.data(),
-                                .out_stride = N,
-                                .out_float = out_float});
+  launch_wide_product(context, linear_args(M, N, K, x, weight, out, out_float));
   check_cuda(cudaStreamSynchronize(context.stream));
   const std::vector<float> actual = to_host(out_dtype, out.data(), count);
   Error error;
@@ -93,11 +103,7 @@ void check_wide_linear(CudaContext& context, int64_t M, int64_t N, int64_t K, bo
     }
     error.add(actual[static_cast<size_t>(m * N + n)], sum, m * N + n);
   }
-  for (const float value : actual) {
-    if (std::isnan(value)) {
-      error.add(static_cast<double>(value), 0.0, 0);
-    }
-  }
+  add_missing(actual, error);
   error.report("wide linear " + std::to_string(M) + " x " + std::to_string(N) + " x " +
                    std::to_string(K) + (out_float ? " float" : ""),
                out_float ? 1e-6 : 3e-3);
@@ -135,15 +141,7 @@ void time_linear(CudaContext& context, int64_t M, int64_t N, int64_t K, bool out
   const CudaMemory weight = Pattern(kX, 25, 0.05F).make(N * K);
   const CudaMemory x = Pattern(kX, 26, 1.0F).make(M * K);
   const CudaMemory out(static_cast<size_t>(M * N) * 4);
-  const MatmulArgs args = {.M = M,
-                           .N = N,
-                           .K = K,
-                           .x = x.data(),
-                           .x_stride = K,
-                           .weight = weight.data(),
-                           .out = out.data(),
-                           .out_stride = N,
-                           .out_float = out_float};
+  const MatmulArgs args = linear_args(M, N, K, x, weight, out, out_float);
   const auto library = [&] { context.matmul().run(args); };
   const auto own = [&] { launch_wide_product(context, args); };
   const std::string shape = std::to_string(M) + " x " + std::to_string(N) + " x " +
