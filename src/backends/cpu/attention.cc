@@ -1,14 +1,8 @@
-// attention: splits the step into tasks for the team. Both kinds of task compute the same splits
-// and merge them in the same order, so which one serves a sequence never shows in the bits.
+// attention: splits the step into tasks for the team.
 //   Row tasks (prefill): a block of rows of one kv head walks over all its splits.
 //   Split tasks (decode, verify, short rests): all rows of a sequence against one split; partial
 //   results lie in the shared scratch and are merged afterwards. One long sequence fills the team.
-#include <algorithm>
-#include <cstring>
-
-#include "backends/cpu/attention_rows.h"
-#include "backends/cpu/attention_tiles.h"
-#include "backends/cpu/kv_layout.h"
+#include "backends/cpu/attention_tasks.h"
 #include "backends/cpu/row_ops.h"
 #include "backends/cpu/threads.h"
 #include "base/check.h"
@@ -16,39 +10,13 @@
 namespace deltaserve {
 namespace {
 
-// Query vectors (rows x query heads of one kv head) of a row task: enough to use a split many times
-// while it is in L2, few enough that a chunk of 512 rows gives every thread some tasks.
-constexpr int64_t kRowTaskVectors = 64;
-// On tiles a reading of the split is dearer beside the products.
-constexpr int64_t kTileTaskVectors = 128;
-
 // Partial results of split tasks; a step that needs more is done in several waves.
 constexpr size_t kPartialBytes = size_t{16} << 20;
 
 class Attention {
  public:
   Attention(const CpuContext& context, const AttentionArgs& args)
-      : context_(context),
-        args_(args),
-        batch_(*args.batch),
-        functions_(attention_functions(context.isa)),
-        on_tiles_(attention_on_tiles(context, args.head_dim)),
-        group_(on_tiles_ ? kAttentionTileGroup : kAttentionGroup),
-        x_bytes_(dtype_size(context.compute_dtype)),
-        queries_per_kv_(args.num_heads / args.num_kv_heads),
-        rows_per_task_(std::max<int64_t>(
-            1, (on_tiles_ ? kTileTaskVectors : kRowTaskVectors) / queries_per_kv_)) {}
-
-  static size_t thread_scratch_bytes(const AttentionArgs& args) {
-    const int64_t vectors = std::max<int64_t>(kTileTaskVectors, args.num_heads / args.num_kv_heads);
-    const int64_t floats = 2 * vectors * args.head_dim +            // queries, outputs
-                           kAttentionTileGroup * args.head_dim +    // a split's outputs
-                           kAttentionTileGroup * kAttentionSplit +  // scores
-                           4 * vectors + 2 * kAttentionTileGroup +  // states
-                           attention_tile_scratch(args.head_dim) +
-                           kAttentionSplit * args.head_dim / 2;  // values
-    return static_cast<size_t>(floats) * sizeof(float);
-  }
+      : context_(context), args_(args), batch_(*args.batch), tasks_(context, args) {}
 
   void run() {
     run_row_tasks();
@@ -58,180 +26,35 @@ class Attention {
   }
 
  private:
-  // A kv head of a sequence.
-  struct Item {
-    int64_t seq = 0;
-    int64_t kv_head = 0;
-  };
+  using Item = AttentionTasks::Item;
 
-  // Scratch of one thread, carved from its memory.
-  struct Scratch {
-    float* q = nullptr;                      // [vectors, head_dim]
-    float* out = nullptr;                    // [vectors, head_dim]
-    float* partial = nullptr;                // [group, head_dim]
-    float* scores = nullptr;                 // [group, kAttentionSplit]
-    uint16_t* tiles = nullptr;               // attention_tile_scratch
-    uint16_t* values = nullptr;              // [kAttentionSplit, head_dim]
-    SoftmaxState* states = nullptr;          // [vectors]
-    SoftmaxState* partial_states = nullptr;  // [group]
-  };
-
-  Scratch scratch_of(int32_t thread) const {
-    const int64_t vectors = rows_per_task_ * queries_per_kv_;
-    float* memory = context_.thread_scratch<float>(thread);
-    Scratch scratch;
-    scratch.q = memory;
-    scratch.out = scratch.q + vectors * args_.head_dim;
-    scratch.partial = scratch.out + vectors * args_.head_dim;
-    scratch.scores = scratch.partial + group_ * args_.head_dim;
-    float* tiles = scratch.scores + group_ * kAttentionSplit;
-    scratch.tiles = reinterpret_cast<uint16_t*>(tiles);
-    float* values = tiles + attention_tile_scratch(args_.head_dim) / 2;
-    scratch.values = reinterpret_cast<uint16_t*>(values);
-    scratch.states = reinterpret_cast<SoftmaxState*>(values + kAttentionSplit * args_.head_dim / 2);
-    scratch.partial_states = scratch.states + vectors;
-    return scratch;
-  }
-
-  int64_t rows_of(int64_t seq) const { return batch_.cu_seqlens[seq + 1] - batch_.cu_seqlens[seq]; }
-  int64_t splits_of(int64_t seq) const {
-    return (batch_.context_lens[seq] + rows_of(seq) + kAttentionSplit - 1) / kAttentionSplit;
-  }
-  // Floats that one split task leaves: an output and a state for each vector.
-  int64_t partial_floats(int64_t seq) const {
-    return rows_of(seq) * queries_per_kv_ * (args_.head_dim + 2);
-  }
   bool is_split_item(int64_t seq) const {
-    return rows_of(seq) <= rows_per_task_ &&
-           splits_of(seq) * partial_floats(seq) * static_cast<int64_t>(sizeof(float)) <=
+    return tasks_.rows_of(seq) <= tasks_.rows_per_task() &&
+           item_floats(seq) * static_cast<int64_t>(sizeof(float)) <=
                static_cast<int64_t>(kPartialBytes);
   }
-
-  const std::byte* query_pointer(const void* base, int64_t row, int64_t head) const {
-    return static_cast<const std::byte*>(base) +
-           (row * args_.q_stride + head * args_.q_head_stride) * x_bytes_;
+  // Floats that the split tasks of an item leave.
+  int64_t item_floats(int64_t seq) const {
+    return tasks_.splits_of(seq) * tasks_.partial_floats(seq);
   }
-
-  // Vector i of a task: row first_row + i / queries_per_kv, head kv_head * queries_per_kv + rest.
-  void load_queries(int64_t first_row, int64_t kv_head, int64_t count, float* q) const {
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t head = kv_head * queries_per_kv_ + i % queries_per_kv_;
-      functions_.load_query(context_.compute_dtype,
-                            query_pointer(args_.q, first_row + i / queries_per_kv_, head),
-                            args_.head_dim, q + i * args_.head_dim);
-    }
-  }
-
-  void finish_vector(int64_t first_row, int64_t kv_head, int64_t i, const SoftmaxState& state,
-                     const float* out) const {
-    const int64_t row = first_row + i / queries_per_kv_;
-    const int64_t head = kv_head * queries_per_kv_ + i % queries_per_kv_;
-    functions_.finish(context_.compute_dtype, state, out, query_pointer(args_.gate, row, head),
-                      args_.head_dim,
-                      static_cast<std::byte*>(args_.out) +
-                          (row * args_.out_stride + head * args_.head_dim) * x_bytes_);
-  }
-
-  // Tokens of the split that starts at `start` which the row at `position` sees; <= 0: none.
-  static int64_t seen(int64_t position, int64_t start) {
-    return std::min(position + 1 - start, kAttentionSplit);
-  }
-
-  // What all vectors share of split `index`.
-  AttentionSplit split_of(int64_t seq, int64_t kv_head, int64_t index) const {
-    const int64_t head_elements = 2 * kv_head_elements(args_.head_dim);
-    AttentionSplit split;
-    split.blocks = batch_.block_tables + seq * batch_.max_blocks_per_seq +
-                   index * (kAttentionSplit / kBlockSize);
-    split.kv_cache =
-        static_cast<const std::byte*>(args_.kv_cache) + kv_head * head_elements * x_bytes_;
-    split.block_stride = args_.num_kv_heads * head_elements;
-    split.head_dim = args_.head_dim;
-    split.scale = args_.scale;
-    return split;
-  }
-
-  // Vectors [first, first + count) (count <= group_) of a task whose row 0 is at
-  // `position`, against split `index`.
-  void run_group(AttentionSplit split, int64_t position, int64_t index, int64_t first,
-                 int64_t count, const AttentionValues& values, const Scratch& scratch,
-                 SoftmaxState* states, float* out) const {
-    int64_t lengths[kAttentionTileGroup];
-    for (int64_t m = 0; m < count; ++m) {
-      lengths[m] = seen(position + (first + m) / queries_per_kv_, index * kAttentionSplit);
-    }
-    split.count = count;
-    split.q = scratch.q + first * args_.head_dim;
-    split.lengths = lengths;
-    split.scores = scratch.scores;
-    split.states = states;
-    split.out = out;
-    if (on_tiles_) {
-      attention_split_tiles(context_, split, values, scratch.tiles);
-    } else {
-      functions_.split(context_.compute_dtype, split);
-    }
-  }
-
-  void run_row_tasks();
-  void row_task(int64_t seq, int64_t kv_head, int64_t row_block, const Scratch& scratch) const;
-  Item run_wave(Item begin);
-  void split_task(const Item& item, int64_t index, float* partial, const Scratch& scratch) const;
-  void merge_item(const Item& item, float* partials) const;
   Item next(Item item) const {
     return ++item.kv_head < args_.num_kv_heads ? item : Item{item.seq + 1, 0};
   }
 
+  void run_row_tasks();
+  Item run_wave(Item begin);
+
   const CpuContext& context_;
   const AttentionArgs& args_;
   const BatchView& batch_;
-  AttentionFunctions functions_;
-  bool on_tiles_;
-  int64_t group_;  // query vectors against a split at once
-  int64_t x_bytes_;
-  int64_t queries_per_kv_;
-  int64_t rows_per_task_;
+  AttentionTasks tasks_;
 };
-
-void Attention::row_task(int64_t seq, int64_t kv_head, int64_t row_block,
-                         const Scratch& scratch) const {
-  const int64_t row0 = row_block * rows_per_task_;
-  const int64_t rows = std::min(rows_per_task_, rows_of(seq) - row0);
-  const int64_t first_row = batch_.cu_seqlens[seq] + row0;
-  const int64_t position = batch_.context_lens[seq] + row0;
-  const int64_t vectors = rows * queries_per_kv_;
-  load_queries(first_row, kv_head, vectors, scratch.q);
-  for (int64_t index = 0; index * kAttentionSplit < position + rows; ++index) {
-    const int64_t start = index * kAttentionSplit;
-    // Rows before the split see nothing of it.
-    const int64_t begin = std::max<int64_t>(0, start - position) * queries_per_kv_;
-    const AttentionSplit split = split_of(seq, kv_head, index);
-    AttentionValues values;
-    if (on_tiles_ && vectors - begin > group_) {
-      values.data = scratch.values;
-      attention_pack_split(context_, split, seen(position + rows - 1, start), values);
-    }
-    for (int64_t first = begin; first < vectors; first += group_) {
-      const int64_t count = std::min(group_, vectors - first);
-      const bool starts = index == 0;
-      run_group(split, position, index, first, count, values, scratch,
-                starts ? scratch.states + first : scratch.partial_states,
-                starts ? scratch.out + first * args_.head_dim : scratch.partial);
-      for (int64_t m = 0; m < count && !starts; ++m) {
-        functions_.merge(scratch.states[first + m], scratch.out + (first + m) * args_.head_dim,
-                         scratch.partial_states[m], scratch.partial + m * args_.head_dim,
-                         args_.head_dim);
-      }
-    }
-  }
-  for (int64_t i = 0; i < vectors; ++i) {
-    finish_vector(first_row, kv_head, i, scratch.states[i], scratch.out + i * args_.head_dim);
-  }
-}
 
 void Attention::run_row_tasks() {
   const auto blocks_of = [&](int64_t seq) {
-    return is_split_item(seq) ? 0 : (rows_of(seq) + rows_per_task_ - 1) / rows_per_task_;
+    return is_split_item(seq)
+               ? 0
+               : (tasks_.rows_of(seq) + tasks_.rows_per_task() - 1) / tasks_.rows_per_task();
   };
   int64_t tasks = 0;
   for (int64_t seq = 0; seq < batch_.num_seqs; ++seq) {
@@ -247,41 +70,8 @@ void Attention::run_row_tasks() {
     }
     // The last rows see the most tokens: they go first, so that the team ends together.
     const int64_t row_block = blocks_of(seq) - 1 - task / args_.num_kv_heads;
-    row_task(seq, task % args_.num_kv_heads, row_block, scratch_of(thread));
+    tasks_.run_rows({seq, task % args_.num_kv_heads}, row_block, thread);
   });
-}
-
-void Attention::split_task(const Item& item, int64_t index, float* partial,
-                           const Scratch& scratch) const {
-  const int64_t first_row = batch_.cu_seqlens[item.seq];
-  const int64_t position = batch_.context_lens[item.seq];
-  const int64_t vectors = rows_of(item.seq) * queries_per_kv_;
-  load_queries(first_row, item.kv_head, vectors, scratch.q);
-  auto* states = reinterpret_cast<SoftmaxState*>(partial + vectors * args_.head_dim);
-  const int64_t begin = std::max<int64_t>(0, index * kAttentionSplit - position) * queries_per_kv_;
-  for (int64_t first = begin; first < vectors; first += group_) {
-    const int64_t count = std::min(group_, vectors - first);
-    run_group(split_of(item.seq, item.kv_head, index), position, index, first, count, {}, scratch,
-              states + first, partial + first * args_.head_dim);
-  }
-}
-
-void Attention::merge_item(const Item& item, float* partials) const {
-  const int64_t vectors = rows_of(item.seq) * queries_per_kv_;
-  const int64_t stride = partial_floats(item.seq);
-  const auto state_of = [&](int64_t index, int64_t i) -> SoftmaxState& {
-    float* states = partials + index * stride + vectors * args_.head_dim;
-    return reinterpret_cast<SoftmaxState*>(states)[i];
-  };
-  for (int64_t i = 0; i < vectors; ++i) {
-    const int64_t position = batch_.context_lens[item.seq] + i / queries_per_kv_;
-    float* out = partials + i * args_.head_dim;
-    for (int64_t index = 1; index * kAttentionSplit <= position; ++index) {
-      functions_.merge(state_of(0, i), out, state_of(index, i), out + index * stride,
-                       args_.head_dim);
-    }
-    finish_vector(batch_.cu_seqlens[item.seq], item.kv_head, i, state_of(0, i), out);
-  }
 }
 
 // Runs split items from `begin` on, as many as the shared scratch holds; returns the first one
@@ -296,12 +86,12 @@ Attention::Item Attention::run_wave(Item begin) {
     if (!is_split_item(end.seq)) {
       continue;
     }
-    const int64_t own = splits_of(end.seq) * partial_floats(end.seq);
+    const int64_t own = item_floats(end.seq);
     if (floats + own > kPartialFloats) {
       break;
     }
     floats += own;
-    tasks += splits_of(end.seq);
+    tasks += tasks_.splits_of(end.seq);
     ++items;
   }
   // Finds task or item `index` of this wave: the item, what is left of the index in it, its
@@ -317,12 +107,12 @@ Attention::Item Attention::run_wave(Item begin) {
       if (!is_split_item(seq)) {
         continue;
       }
-      const int64_t size = by_task ? splits_of(seq) : 1;
+      const int64_t size = by_task ? tasks_.splits_of(seq) : 1;
       if (place.rest < size) {
         return place;
       }
       place.rest -= size;
-      place.partials += splits_of(seq) * partial_floats(seq);
+      place.partials += item_floats(seq);
     }
   };
   if (items == 0) {
@@ -330,12 +120,12 @@ Attention::Item Attention::run_wave(Item begin) {
   }
   parallel_dynamic(context_.threads, tasks, [&](int64_t task, int32_t thread) {
     const auto place = locate(task, true);
-    split_task(place.item, place.rest, place.partials + place.rest * partial_floats(place.item.seq),
-               scratch_of(thread));
+    tasks_.run_split(place.item, place.rest,
+                     place.partials + place.rest * tasks_.partial_floats(place.item.seq), thread);
   });
   parallel_dynamic(context_.threads, items, [&](int64_t index, int32_t /*thread*/) {
     const auto place = locate(index, false);
-    merge_item(place.item, place.partials);
+    tasks_.merge(place.item, place.partials);
   });
   return end;
 }
@@ -345,7 +135,7 @@ Attention::Item Attention::run_wave(Item begin) {
 void cpu_attention(CpuContext& context, const AttentionArgs& args) {
   DS_CHECK(args.num_heads % args.num_kv_heads == 0);
   DS_CHECK(args.head_dim % kBlockSize == 0, "head_dim must be a multiple of 16");
-  context.require_thread_scratch(Attention::thread_scratch_bytes(args));
+  context.require_thread_scratch(AttentionTasks::thread_scratch_bytes(args));
   context.require_shared_scratch(kPartialBytes);
   Attention(context, args).run();
 }
