@@ -10,7 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,30 +21,10 @@
 #include "cache/block_pool.h"
 #include "cache/host_tier.h"
 #include "cache/indexed_heap.h"
+#include "cache/prefix_lookup.h"
 #include "cache/prefix_node.h"
 
 namespace deltaserve {
-
-// Fills in chunk i of the prefix that is looked for.
-using ChunkReader = std::function<void(int64_t chunk, ChunkKey& key)>;
-
-// Which of the ways to compute a chunk a lookup accepts.
-enum class ChunkMatch : uint8_t {
-  kAny,
-  kPrompt,  // code 0 only
-  kExact,   // the code of the key
-};
-
-struct PrefixLookup {
-  std::string_view salt;
-  int64_t num_chunks = 0;  // at most
-  ChunkMatch match = ChunkMatch::kAny;
-};
-
-struct PrefixMatch {
-  PrefixNode* node = nullptr;    // the deepest with a state; null: none
-  int64_t num_known_tokens = 0;  // whose KV is here, with or without a snapshot at their end
-};
 
 struct PrefixIndexStats {
   int64_t num_nodes = 0;
@@ -152,14 +131,5 @@ class PrefixIndex {
   int64_t evicted_snapshots_ = 0;
   int64_t num_attached_ = 0;
 };
-
-// The deepest node on the way to `node`, itself included, that is on the device.
-PrefixNode& device_part(PrefixNode& node);
-
-// The KV blocks of the prefix that ends with `node`, which is on the device, in order.
-std::vector<int32_t> prefix_blocks(const PrefixNode& node);
-
-// The node `depth` chunks below the root on the way to `node`.
-PrefixNode& prefix_ancestor(PrefixNode& node, int64_t depth);
 
 }  // namespace deltaserve

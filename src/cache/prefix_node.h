@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "cache/prefix_hash.h"
 #include "cache/state_pool.h"
@@ -58,5 +59,14 @@ struct PrefixNode {
   bool on_device() const { return host_chunk < 0; }
   bool has_state() const { return snapshot.has_value() || host_state >= 0; }
 };
+
+// The deepest node on the way to `node`, itself included, that is on the device.
+PrefixNode& device_part(PrefixNode& node);
+
+// The KV blocks of the prefix that ends with `node`, which is on the device, in order.
+std::vector<int32_t> prefix_blocks(const PrefixNode& node);
+
+// The node `depth` chunks below the root on the way to `node`.
+PrefixNode& prefix_ancestor(PrefixNode& node, int64_t depth);
 
 }  // namespace deltaserve
