@@ -16,11 +16,10 @@
 #include "base/error.h"
 #include "grammar/byte_set.h"
 #include "grammar/derivative_table.h"
+#include "grammar/expr_node.h"
 #include "grammar/nesting.h"
 
 namespace deltaserve {
-
-using ExprId = uint32_t;
 
 class ExprPool {
  public:
@@ -82,33 +81,9 @@ class ExprPool {
   size_t memory() const;  // bytes, about
 
  private:
-  enum class Kind : uint8_t {
-    kNothing,
-    kEmpty,
-    kBytes,   // a: index of the set
-    kConcat,  // a: head, b: tail
-    kAlt,     // a: first child in children_, b: how many
-    kBoth,    // likewise
-    kNot,     // a
-    kRepeat,  // a: item, min, max
-    kEnding,  // a: text, b: the byte
-    kCall,    // a: rule
-  };
-  struct Node {
-    Kind kind = Kind::kNothing;
-    bool nullable = false;
-    bool regular = true;
-    uint32_t a = 0;
-    uint32_t b = 0;
-    int32_t min = 0;
-    int32_t max = 0;
-  };
-  struct Rule {
-    ExprId body = kNothing;
-    bool defined = false;
-    bool regular = false;
-    bool nullable = false;
-  };
+  using Kind = ExprKind;
+  using Node = ExprNode;
+  using Rule = ExprRule;
 
   ExprId intern(const Node& node);
   ExprId intern_children(Kind kind, const std::vector<ExprId>& children);
