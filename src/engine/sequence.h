@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "cache/block_table.h"
-#include "cache/prefix_pin.h"
 #include "cache/state_pool.h"
 #include "engine/encoder_cache.h"
 #include "engine/request.h"
 #include "engine/sampler_state.h"
+#include "engine/sequence_prefix.h"
 #include "model/prompt_layout.h"
 
 namespace deltaserve {
@@ -57,25 +57,6 @@ struct RequestState {
   // Where this request's part of the outputs being collected stands, valid in that round only.
   size_t output_index = 0;
   uint64_t output_round = 0;
-};
-
-// What ties a sequence to the prefix cache.
-struct SequencePrefix {
-  std::vector<Hash128> hashes;  // of its chunks, as far as they were needed
-  // How the chunks were computed that it took from the cache, if any of them not as a prompt.
-  std::vector<ChunkCode> inherited;
-  PrefixPin pin;          // the last of its computed chunks that the index has
-  PrefixPin device_pin;   // the last before it on the device, until the rest is there too
-  bool detached = false;  // the index took one of its chunks not: nor does it those behind
-  int64_t num_known = 0;  // tokens whose KV was found, beyond what could be resumed
-  int64_t num_found = 0;  // of them, with which it was admitted
-  // Chunk borders where waiting sequences part from it, ascending: see PrefixSharing.
-  std::vector<int64_t> partings;
-  std::optional<uint64_t> held_for;  // it waits for the sequence of this arrival
-  int64_t held_until = 0;            // to have computed so many tokens
-  PrefixNode* last_answer =
-      nullptr;                    // of its chunks the one with the newest snapshot of the answer
-  int32_t last_answer_slot = -1;  // that snapshot
 };
 
 // Embeddings that a sequence needs to compute its prompt; pinned while they are.
