@@ -99,11 +99,11 @@ std::map<Distribution, Pool> plan_pools(const std::vector<RandomTensor>& tensors
 
 void fill_pools(const std::map<Distribution, Pool>& pools, std::byte* memory, uint64_t seed,
                 int32_t threads) {
-  struct Piece {
+  struct Part {
     const Pool* pool;
     int64_t index;
   };
-  std::vector<Piece> pieces;
+  std::vector<Part> pieces;
   for (const auto& [distribution, pool] : pools) {
     for (int64_t i = 0; i * kRandomPiece < pool.numbers.num_elements(); ++i) {
       pieces.push_back({&pool, i});
