@@ -2,10 +2,12 @@
 // are texts alone, which follow each other without a separator, else an array of parts.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/error.h"
 #include "json/json.h"
 
 namespace deltaserve {
@@ -38,5 +40,12 @@ class ContentBuilder {
   std::string text_;  // since the last part
   json::Array parts_;
 };
+
+// What `content` of a request is for a chat message: a string as it is, of an array what `add`
+// makes of its parts up to the first error.
+using AddPart = std::function<Result<void>(const json::Value& part, const std::string& path,
+                                           ContentBuilder& content)>;
+Result<json::Value> build_content(const json::Value& content, const std::string& path,
+                                  const AddPart& add);
 
 }  // namespace deltaserve

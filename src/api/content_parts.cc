@@ -31,7 +31,8 @@ bool is_one_of(const auto& names, std::string_view name) {
 
 class ContentReader {
  public:
-  explicit ContentReader(std::vector<MediaPart>* media) : media_(media) {}
+  ContentReader(std::vector<MediaPart>* media, ContentBuilder& content)
+      : media_(media), content_(content) {}
 
   Result<void> add(const json::Value& part, const std::string& path) {
     if (part.is_string()) {
@@ -62,8 +63,6 @@ class ContentReader {
     return add_text(fields, type, path);
   }
 
-  json::Value take() { return content_.take(); }
-
  private:
   Result<void> add_text(FieldReader& fields, const std::string& type, const std::string& path) {
     if (!is_one_of(kTextParts, type)) {
@@ -71,13 +70,9 @@ class ContentReader {
                                  path, type),
                      path + ".type");
     }
-    const std::string key = type == "refusal" ? "refusal" : "text";
-    const std::optional<std::string> text = fields.string(key);
-    if (!fields.ok()) {
-      return std::unexpected(fields.error());
-    }
+    const Result<std::string> text = fields.required_string(type == "refusal" ? type : "text");
     if (!text) {
-      return invalid(fmt::format("'{}.{}' is missing.", path, key), path + "." + key);
+      return std::unexpected(text.error());
     }
     content_.add_text(*text);
     return {};
@@ -164,7 +159,7 @@ class ContentReader {
   }
 
   std::vector<MediaPart>* media_;
-  ContentBuilder content_;
+  ContentBuilder& content_;
 };
 
 }  // namespace
@@ -178,23 +173,10 @@ Result<std::optional<json::Value>> read_content(const json::Value* content, cons
   if (content == nullptr) {
     return std::nullopt;
   }
-  if (content->is_string()) {
-    return json::Value(content->get_string());
-  }
-  if (!content->is_array()) {
-    return invalid(fmt::format("'{}' must be a string or an array of parts, got {}.", path,
-                               json::kind_name(*content)),
-                   path);
-  }
-  ContentReader reader(media);
-  const json::Array& parts = content->get_array();
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const Result<void> added = reader.add(parts[i], fmt::format("{}[{}]", path, i));
-    if (!added) {
-      return std::unexpected(added.error());
-    }
-  }
-  return reader.take();
+  return build_content(*content, path,
+                       [&](const json::Value& part, const std::string& part_path, auto& to) {
+                         return ContentReader(media, to).add(part, part_path);
+                       });
 }
 
 }  // namespace deltaserve

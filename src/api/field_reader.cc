@@ -52,6 +52,17 @@ std::optional<std::string> FieldReader::string(std::string_view key) {
   return value ? std::optional<std::string>(*value) : std::nullopt;
 }
 
+Result<std::string> FieldReader::required_string(std::string_view key) {
+  std::optional<std::string> value = string(key);
+  if (!value) {
+    refuse(key, fmt::format("'{}' is missing.", name(key)));
+  }
+  if (!ok()) {
+    return std::unexpected(error());
+  }
+  return *std::move(value);
+}
+
 const json::Array* FieldReader::array(std::string_view key) {
   return keep(json::array_field(*object_, key, path_));
 }

@@ -24,6 +24,8 @@ class FieldReader {
   bool boolean(std::string_view key, bool fallback);
   std::optional<bool> optional_boolean(std::string_view key);
   std::optional<std::string> string(std::string_view key);
+  // That must be there. The error is also the return value.
+  Result<std::string> required_string(std::string_view key);
   const json::Array* array(std::string_view key);
   const json::Object* object(std::string_view key);
   const json::Value* value(std::string_view key) const;

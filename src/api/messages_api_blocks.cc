@@ -41,15 +41,7 @@ Result<ContentBlock> read_block(const json::Value& value, const std::string& pat
 
 Result<std::string> required_string(const ContentBlock& block, std::string_view key,
                                     const std::string& path) {
-  FieldReader fields(*block.object, path);
-  std::optional<std::string> text = fields.string(key);
-  if (fields.ok() && !text) {
-    fields.refuse(key, fmt::format("'{}' is missing.", fields.name(key)));
-  }
-  if (!fields.ok()) {
-    return std::unexpected(fields.error());
-  }
-  return *std::move(text);
+  return FieldReader(*block.object, path).required_string(key);
 }
 
 std::unexpected<Error> wrong_content(const json::Value* content, const std::string& path) {

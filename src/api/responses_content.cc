@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -40,15 +39,7 @@ Result<std::string> text_of_part(FieldReader& fields, const std::string& type,
   if (!refusal && type != "input_text" && type != "output_text" && type != "text") {
     return refused_part(path, type);
   }
-  const std::string_view key = refusal ? "refusal" : "text";
-  const std::optional<std::string> text = fields.string(key);
-  if (!fields.ok()) {
-    return std::unexpected(fields.error());
-  }
-  if (!text) {
-    return invalid(fmt::format("'{}' is missing.", fields.name(key)), fields.name(key));
-  }
-  return *text;
+  return fields.required_string(refusal ? "refusal" : "text");
 }
 
 // The part of a chat message that says the same; what is in it is checked there.
@@ -98,24 +89,10 @@ Result<void> add_part(const json::Value& part, const std::string& path, bool may
 
 Result<json::Value> read_item_content(const json::Value& value, const std::string& path,
                                       bool may_hold_images) {
-  if (value.is_string()) {
-    return value;
-  }
-  if (!value.is_array()) {
-    return invalid(fmt::format("'{}' must be a string or an array of parts, got {}.", path,
-                               json::kind_name(value)),
-                   path);
-  }
-  ContentBuilder content;
-  const json::Array& parts = value.get_array();
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const Result<void> added =
-        add_part(parts[i], fmt::format("{}[{}]", path, i), may_hold_images, content);
-    if (!added) {
-      return std::unexpected(added.error());
-    }
-  }
-  return content.take();
+  return build_content(value, path,
+                       [&](const json::Value& part, const std::string& part_path, auto& content) {
+                         return add_part(part, part_path, may_hold_images, content);
+                       });
 }
 
 }  // namespace deltaserve::responses_api
