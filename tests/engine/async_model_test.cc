@@ -6,11 +6,9 @@
 #include <map>
 #include <random>
 
-#include "backends/cpu/cpu_backend.h"
-#include "engine/step_limits.h"
 #include "fake_engine.h"
-#include "model/model.h"
-#include "recorder.h"
+#include "loaded_model.h"
+#include "same_bits.h"
 
 namespace deltaserve {
 namespace {
@@ -70,11 +68,6 @@ TEST(AsyncModel, SameBitsAsStepsOneAfterTheOther) {
   const auto checkpoint = Checkpoint::open(directory).value();
   std::map<bool, std::map<RequestId, RequestRecord>> records;
   for (const bool ahead : {false, true}) {
-    CpuOptions cpu;
-    cpu.compute_dtype = DType::kBF16;
-    cpu.threads = 1;
-    const std::unique_ptr<Backend> backend = make_cpu_backend(cpu).value();
-    const std::unique_ptr<Model> model = load_model(*checkpoint, *backend).value();
     const FakeLimits limits = {.num_blocks = 120,
                                .max_num_seqs = 6,
                                .max_num_batched_tokens = 256,
@@ -84,14 +77,13 @@ TEST(AsyncModel, SameBitsAsStepsOneAfterTheOther) {
     EngineOptions engine_options;
     engine_options.max_num_seqs = limits.max_num_seqs;
     engine_options.max_num_batched_tokens = limits.max_num_batched_tokens;
-    ASSERT_TRUE(model->allocate(step_limits(engine_options, 640), limits.num_blocks,
-                                limits.max_num_seqs + limits.num_snapshots));
-    const int32_t vocab_size = model->config().vocab_size;
-    AheadRunner runner(make_model_runner(*model, vocab_size));
+    LoadedModel loaded(*checkpoint, {.compute_dtype = DType::kBF16, .threads = 1}, engine_options,
+                       640, limits.num_blocks, limits.max_num_seqs + limits.num_snapshots);
+    AheadRunner runner(std::move(loaded.runner));
     CoreOptions options = FakeEngine::core_options(limits);
-    options.vocab_size = vocab_size;
+    options.vocab_size = loaded.vocab_size;
     EngineCore core(options, runner);
-    for (uint64_t i = 0; i < kNumRequests; ++i) core.add(i, random_request(i, vocab_size));
+    for (uint64_t i = 0; i < kNumRequests; ++i) core.add(i, random_request(i, loaded.vocab_size));
     Recorder recorder;
     while (core.has_work()) {
       core.step();
@@ -111,11 +103,7 @@ TEST(AsyncModel, SameBitsAsStepsOneAfterTheOther) {
     EXPECT_EQ(got.stop_token, wanted.stop_token);
     ASSERT_EQ(got.tokens, wanted.tokens);
     for (size_t i = 0; i < got.logprobs.size(); ++i) {
-      ASSERT_EQ(got.logprobs[i].logprob, wanted.logprobs[i].logprob);  // to the bit
-      for (size_t k = 0; k < 2; ++k) {
-        ASSERT_EQ(got.logprobs[i].top[k].token, wanted.logprobs[i].top[k].token);
-        ASSERT_EQ(got.logprobs[i].top[k].logprob, wanted.logprobs[i].top[k].logprob);
-      }
+      expect_same_bits(got.logprobs[i], wanted.logprobs[i]);
     }
   }
 }

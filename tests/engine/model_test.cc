@@ -13,8 +13,9 @@
 #include "backends/cpu/cpu_backend.h"
 #include "engine/step_limits.h"
 #include "fake_engine.h"
+#include "loaded_model.h"
 #include "model/model.h"
-#include "recorder.h"
+#include "same_bits.h"
 
 namespace deltaserve {
 namespace {
@@ -69,22 +70,17 @@ class ModelTest : public testing::TestWithParam<std::tuple<std::string, DType>> 
 
   // Runs all requests on a fresh model under these limits.
   Outcome run(const FakeLimits& limits, int32_t threads) {
-    const std::unique_ptr<Backend> backend =
-        make_cpu_backend(cpu_options(std::get<DType>(GetParam()), threads)).value();
-    const std::unique_ptr<Model> model = load_model(*checkpoint_, *backend).value();
     EngineOptions engine_options;
     engine_options.max_num_seqs = limits.max_num_seqs;
     engine_options.max_num_batched_tokens = limits.max_num_batched_tokens;
-    const int64_t longest = int64_t{limits.num_blocks} * kBlockSize;
-    EXPECT_TRUE(model->allocate(step_limits(engine_options, longest), limits.num_blocks,
-                                limits.max_num_seqs));
-    const int32_t vocab_size = model->config().vocab_size;
-    const std::unique_ptr<ModelRunner> runner = make_model_runner(*model, vocab_size);
+    const LoadedModel loaded(*checkpoint_, cpu_options(std::get<DType>(GetParam()), threads),
+                             engine_options, int64_t{limits.num_blocks} * kBlockSize,
+                             limits.num_blocks, limits.max_num_seqs);
     CoreOptions core_options = FakeEngine::core_options(limits);
-    core_options.vocab_size = vocab_size;
-    EngineCore core(core_options, *runner);
+    core_options.vocab_size = loaded.vocab_size;
+    EngineCore core(core_options, *loaded.runner);
     for (int32_t i = 0; i < kNumRequests; ++i) {
-      core.add(static_cast<RequestId>(i), mixed_request(i, vocab_size));
+      core.add(static_cast<RequestId>(i), mixed_request(i, loaded.vocab_size));
     }
     Recorder recorder;
     while (core.has_work()) {
@@ -97,16 +93,6 @@ class ModelTest : public testing::TestWithParam<std::tuple<std::string, DType>> 
 
   std::unique_ptr<Checkpoint> checkpoint_;
 };
-
-void expect_same(const TokenLogprob& a, const TokenLogprob& b) {
-  ASSERT_EQ(a.token, b.token);
-  ASSERT_EQ(a.logprob, b.logprob);  // to the bit
-  ASSERT_EQ(a.top.size(), b.top.size());
-  for (size_t k = 0; k < a.top.size(); ++k) {
-    ASSERT_EQ(a.top[k].token, b.top[k].token);
-    ASSERT_EQ(a.top[k].logprob, b.top[k].logprob);
-  }
-}
 
 void expect_same(const Records& got, const Records& alone) {
   ASSERT_EQ(got.size(), alone.size());
@@ -121,12 +107,12 @@ void expect_same(const Records& got, const Records& alone) {
       ASSERT_EQ(choice.tokens, wanted.tokens);
       ASSERT_EQ(choice.logprobs.size(), wanted.tokens.size());
       for (size_t i = 0; i < choice.logprobs.size(); ++i) {
-        expect_same(choice.logprobs[i], wanted.logprobs[i]);
+        expect_same_bits(choice.logprobs[i], wanted.logprobs[i]);
       }
     }
     ASSERT_EQ(record.prompt_logprobs.size(), expected.prompt_logprobs.size());
     for (size_t i = 1; i < record.prompt_logprobs.size(); ++i) {
-      expect_same(record.prompt_logprobs[i].value(), expected.prompt_logprobs[i].value());
+      expect_same_bits(record.prompt_logprobs[i].value(), expected.prompt_logprobs[i].value());
     }
   }
 }

@@ -8,11 +8,9 @@
 #include <map>
 #include <string>
 
-#include "backends/cpu/cpu_backend.h"
-#include "engine/step_limits.h"
 #include "fake_engine.h"
+#include "loaded_model.h"
 #include "model/golden_cases.h"
-#include "model/model.h"
 
 namespace deltaserve {
 namespace {
@@ -86,22 +84,18 @@ class PictureModelTest : public testing::TestWithParam<DType> {
 
   Outcome run(const FakeLimits& limits,
               const std::vector<std::pair<RequestId, Request>>& requests) {
-    const auto backend = make_cpu_backend({.compute_dtype = GetParam(), .threads = 2}).value();
-    const auto model = load_model(*checkpoint_, *backend).value();
     EngineOptions engine_options;
     engine_options.max_num_seqs = limits.max_num_seqs;
     engine_options.max_num_batched_tokens = limits.max_num_batched_tokens;
     engine_options.max_frame_patches = 64;
     engine_options.encoder_cache_tokens = limits.vision_pages * kVisionPageRows;
-    const int64_t longest = int64_t{limits.num_blocks} * kBlockSize;
-    EXPECT_TRUE(model->allocate(step_limits(engine_options, longest, model->vision()),
-                                limits.num_blocks, limits.max_num_seqs + limits.num_snapshots));
-    const int32_t vocab_size = model->config().vocab_size;
-    const auto runner = make_model_runner(*model, vocab_size);
+    const LoadedModel loaded(*checkpoint_, {.compute_dtype = GetParam(), .threads = 2},
+                             engine_options, int64_t{limits.num_blocks} * kBlockSize,
+                             limits.num_blocks, limits.max_num_seqs + limits.num_snapshots, true);
     CoreOptions core_options = FakeEngine::core_options(limits);
-    core_options.vocab_size = vocab_size;
+    core_options.vocab_size = loaded.vocab_size;
     core_options.placeholders = placeholders_;
-    EngineCore core(core_options, *runner);
+    EngineCore core(core_options, *loaded.runner);
     for (const auto& [id, request] : requests) core.add(id, request);
     Recorder recorder;
     while (core.has_work()) {

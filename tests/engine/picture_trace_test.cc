@@ -5,18 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <map>
 #include <random>
 
-#include "backends/cpu/cpu_backend.h"
-#include "engine/step_limits.h"
 #include "fake_engine.h"
+#include "loaded_model.h"
 #include "model/embedding_copies.h"
-#include "model/model.h"
 #include "picture_documents.h"
+#include "same_bits.h"
 
 namespace deltaserve {
 namespace {
@@ -25,29 +23,23 @@ constexpr int64_t kLongest = 512;  // tokens of a sequence
 constexpr int64_t kPages = 20;
 constexpr int32_t kMaxItems = 6;  // of a prompt: all have room in the pages
 
-struct LoadedModel {
-  LoadedModel(const Checkpoint& checkpoint, DType dtype, int64_t num_blocks, int64_t num_slots) {
-    backend = make_cpu_backend({.compute_dtype = dtype, .threads = 1}).value();
-    model = load_model(checkpoint, *backend).value();
-    EngineOptions options;
-    options.max_num_seqs = 8;
-    options.max_num_batched_tokens = 512;
-    options.max_frame_patches = 26 * 26;  // as add_item has it
-    options.encoder_cache_tokens = kPages * kVisionPageRows;
-    EXPECT_TRUE(
-        model->allocate(step_limits(options, kLongest, model->vision()), num_blocks, num_slots));
-    runner = make_model_runner(*model, model->config().vocab_size);
-  }
-  std::unique_ptr<Backend> backend;
-  std::unique_ptr<Model> model;
-  std::unique_ptr<ModelRunner> runner;
-};
+LoadedModel load(const Checkpoint& checkpoint, DType dtype, int64_t num_blocks, int64_t num_slots) {
+  EngineOptions options;
+  options.max_num_seqs = 8;
+  options.max_num_batched_tokens = 512;
+  options.max_frame_patches = 26 * 26;  // as add_item has it
+  options.encoder_cache_tokens = kPages * kVisionPageRows;
+  return {
+      checkpoint, {.compute_dtype = dtype, .threads = 1}, options, kLongest, num_blocks, num_slots,
+      true};
+}
 
 class PictureTrace {
  public:
   PictureTrace(const Checkpoint& checkpoint, DType dtype, const FakeLimits& limits, uint64_t seed)
-      : reference_(checkpoint, dtype, kLongest / kBlockSize, 1),
-        served_(checkpoint, dtype, limits.num_blocks, limits.max_num_seqs + limits.num_snapshots),
+      : reference_(load(checkpoint, dtype, kLongest / kBlockSize, 1)),
+        served_(
+            load(checkpoint, dtype, limits.num_blocks, limits.max_num_seqs + limits.num_snapshots)),
         config_(served_.model->config()),
         random_(seed),
         core_(core_options(limits), *served_.runner) {
@@ -202,22 +194,6 @@ class PictureTrace {
     documents_[static_cast<size_t>(between(0, std::ssize(documents_) - 1))] = std::move(document);
     std::erase_if(documents_, [](const Document& d) { return d.empty(); });
     requests_.erase(id);
-  }
-
-  static void expect_same_bits(const ChoiceRecord& got, const ChoiceRecord& wanted) {
-    ASSERT_LE(got.tokens.size(), wanted.tokens.size());
-    ASSERT_TRUE(got.reason == FinishReason::kAbort || got.tokens.size() == wanted.tokens.size());
-    for (size_t i = 0; i < got.tokens.size(); ++i) {
-      ASSERT_EQ(got.tokens[i], wanted.tokens[i]) << "at output token " << i;
-      const TokenLogprob& a = got.logprobs[i];
-      const TokenLogprob& b = wanted.logprobs[i];
-      ASSERT_EQ(std::memcmp(&a.logprob, &b.logprob, sizeof(float)), 0) << "at output token " << i;
-      ASSERT_EQ(a.top.size(), b.top.size());
-      for (size_t k = 0; k < a.top.size(); ++k) {
-        ASSERT_EQ(a.top[k].token, b.top[k].token);
-        ASSERT_EQ(std::memcmp(&a.top[k].logprob, &b.top[k].logprob, sizeof(float)), 0);
-      }
-    }
   }
 
   struct Submitted {

@@ -3,17 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <random>
 #include <string>
 #include <tuple>
 
-#include "backends/cpu/cpu_backend.h"
-#include "engine/step_limits.h"
 #include "fake_engine.h"
-#include "model/model.h"
+#include "loaded_model.h"
+#include "same_bits.h"
 #include "unbroken.h"
 
 namespace deltaserve {
@@ -21,48 +19,20 @@ namespace {
 
 constexpr int64_t kLongest = 640;  // tokens of a sequence
 
-// A model with its pools, and what runs on it.
-struct LoadedModel {
-  LoadedModel(const Checkpoint& checkpoint, DType dtype, int64_t num_blocks, int64_t num_slots) {
-    CpuOptions options;
-    options.compute_dtype = dtype;
-    options.threads = 1;
-    backend = make_cpu_backend(options).value();
-    model = load_model(checkpoint, *backend).value();
-    EngineOptions engine_options;
-    engine_options.max_num_seqs = 16;
-    engine_options.max_num_batched_tokens = 512;
-    EXPECT_TRUE(model->allocate(step_limits(engine_options, kLongest), num_blocks, num_slots));
-    runner = make_model_runner(*model, model->config().vocab_size);
-  }
-  std::unique_ptr<Backend> backend;
-  std::unique_ptr<Model> model;
-  std::unique_ptr<ModelRunner> runner;
-};
-
-void expect_same_bits(const ChoiceRecord& got, const ChoiceRecord& wanted) {
-  const size_t count = got.tokens.size();
-  ASSERT_LE(count, wanted.tokens.size());
-  ASSERT_TRUE(got.reason == FinishReason::kAbort || count == wanted.tokens.size());
-  for (size_t i = 0; i < count; ++i) {
-    ASSERT_EQ(got.tokens[i], wanted.tokens[i]) << "at output token " << i;
-    const TokenLogprob& a = got.logprobs[i];
-    const TokenLogprob& b = wanted.logprobs[i];
-    ASSERT_EQ(std::memcmp(&a.logprob, &b.logprob, sizeof(float)), 0) << "at output token " << i;
-    ASSERT_EQ(a.top.size(), b.top.size());
-    for (size_t k = 0; k < a.top.size(); ++k) {
-      ASSERT_EQ(a.top[k].token, b.top[k].token);
-      ASSERT_EQ(std::memcmp(&a.top[k].logprob, &b.top[k].logprob, sizeof(float)), 0);
-    }
-  }
+LoadedModel load(const Checkpoint& checkpoint, DType dtype, int64_t num_blocks, int64_t num_slots) {
+  EngineOptions options;
+  options.max_num_seqs = 16;
+  options.max_num_batched_tokens = 512;
+  return {checkpoint, {.compute_dtype = dtype, .threads = 1}, options, kLongest, num_blocks,
+          num_slots};
 }
 
 class ModelTrace {
  public:
   ModelTrace(const Checkpoint& checkpoint, DType dtype, const FakeLimits& limits, uint64_t seed)
-      : reference_(checkpoint, dtype, kLongest / kBlockSize, 1),
-        cached_(checkpoint, dtype, limits.num_blocks, limits.max_num_seqs + limits.num_snapshots),
-        vocab_size_(cached_.model->config().vocab_size),
+      : reference_(load(checkpoint, dtype, kLongest / kBlockSize, 1)),
+        cached_(
+            load(checkpoint, dtype, limits.num_blocks, limits.max_num_seqs + limits.num_snapshots)),
         random_(seed),
         core_(core_options(limits), *cached_.runner) {}
 
@@ -90,7 +60,7 @@ class ModelTrace {
  private:
   CoreOptions core_options(const FakeLimits& limits) const {
     CoreOptions options = FakeEngine::core_options(limits);
-    options.vocab_size = cached_.model->config().vocab_size;
+    options.vocab_size = cached_.vocab_size;
     return options;
   }
 
@@ -110,7 +80,7 @@ class ModelTrace {
     }
     const int64_t added = between(1, texts_.empty() ? 300 : 90);
     for (int64_t i = 0; i < added; ++i) {
-      prompt.push_back(static_cast<int32_t>(between(0, vocab_size_ - 1)));
+      prompt.push_back(static_cast<int32_t>(between(0, cached_.vocab_size - 1)));
     }
     SamplingParams& sampling = request.sampling;
     sampling.max_tokens = between(2, 100);
@@ -133,7 +103,7 @@ class ModelTrace {
       const std::vector<ChunkCode> inherited = inherited_[{id, index}];
       if (choice.tokens.empty()) continue;
       SCOPED_TRACE(testing::Message() << "choice " << index << " of request " << id);
-      UnbrokenRun unbroken(*reference_.runner, request, index, vocab_size_);
+      UnbrokenRun unbroken(*reference_.runner, request, index, cached_.vocab_size);
       expect_same_bits(choice, unbroken.run(inherited));
       ++num_compared_;
       num_inherited_ += inherited.empty() ? 0 : 1;
@@ -149,7 +119,6 @@ class ModelTrace {
 
   LoadedModel reference_;
   LoadedModel cached_;
-  int32_t vocab_size_;
   std::mt19937_64 random_;
   EngineCore core_;
   Recorder recorder_;
