@@ -37,7 +37,7 @@ def unnamed_namespaces(text):
 def names(path):
     """What a file defines in unnamed namespaces, and its macros."""
     with open(path, encoding="utf-8") as file:
-        text = TOKENS.sub('""', file.read())
+        text = TOKENS.sub(lambda token: " " if token[0].startswith("/") else '""', file.read())
     found = set(re.findall(r"#\s*define\s+(\w+)", text))
     for statement in unnamed_namespaces(re.sub(r"^\s*#.*$", "", text, flags=re.M)):
         statement = statement.strip()
