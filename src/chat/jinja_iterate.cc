@@ -12,46 +12,47 @@ class EmptyCursor : public Cursor {
   bool next(Value& /*item*/) override { return false; }
 };
 
-class ListCursor : public Cursor {
+int64_t size_of(const ListObject& list) {
+  return static_cast<int64_t>(list.items.size());
+}
+int64_t size_of(const DictObject& dict) {
+  return static_cast<int64_t>(dict.items.size());
+}
+int64_t size_of(const RangeObject& range) {
+  return range.size();
+}
+
+Value item_of(const ListObject& list, int64_t index) {
+  return list.items[static_cast<size_t>(index)];
+}
+Value item_of(const DictObject& dict, int64_t index) {
+  return dict.items[static_cast<size_t>(index)].first;
+}
+Value item_of(const RangeObject& range, int64_t index) {
+  return Value::integer(range.at(index));
+}
+
+// By index: the object may grow meanwhile.
+template <typename Object>
+class IndexCursor : public Cursor {
  public:
-  ListCursor(Runtime& runtime, const Value& list) : runtime_(runtime), list_(list) {}
+  IndexCursor(Runtime& runtime, const Value& value) : runtime_(runtime), value_(value) {}
 
   bool next(Value& item) override {
-    const auto& items = list_.get<ListObject>().items;
-    if (position_ == items.size()) {
+    const auto& object = value_.get<Object>();
+    if (position_ == size_of(object)) {
       return false;
     }
     runtime_.step();
-    item = items[position_++];
+    item = item_of(object, position_++);
     return true;
   }
-  std::optional<int64_t> size() const override { return length_of(list_); }
+  std::optional<int64_t> size() const override { return size_of(value_.get<Object>()); }
 
  private:
   Runtime& runtime_;
-  Value list_;
-  size_t position_ = 0;
-};
-
-class DictCursor : public Cursor {
- public:
-  DictCursor(Runtime& runtime, const Value& dict) : runtime_(runtime), dict_(dict) {}
-
-  bool next(Value& item) override {
-    const auto& items = dict_.get<DictObject>().items;
-    if (position_ == items.size()) {
-      return false;
-    }
-    runtime_.step();
-    item = items[position_++].first;
-    return true;
-  }
-  std::optional<int64_t> size() const override { return length_of(dict_); }
-
- private:
-  Runtime& runtime_;
-  Value dict_;
-  size_t position_ = 0;
+  Value value_;
+  int64_t position_ = 0;
 };
 
 class StringCursor : public Cursor {
@@ -74,27 +75,6 @@ class StringCursor : public Cursor {
   Runtime& runtime_;
   Value string_;
   size_t offset_ = 0;
-};
-
-class RangeCursor : public Cursor {
- public:
-  RangeCursor(Runtime& runtime, const Value& range) : runtime_(runtime), range_(range) {}
-
-  bool next(Value& item) override {
-    const auto& range = range_.get<RangeObject>();
-    if (position_ == range.size()) {
-      return false;
-    }
-    runtime_.step();
-    item = Value::integer(range.at(position_++));
-    return true;
-  }
-  std::optional<int64_t> size() const override { return length_of(range_); }
-
- private:
-  Runtime& runtime_;
-  Value range_;
-  int64_t position_ = 0;
 };
 
 class IteratorCursor : public Cursor {
@@ -140,11 +120,11 @@ std::unique_ptr<Cursor> iterate(Runtime& runtime, const Value& value) {
     case Kind::kList:
     case Kind::kTuple:
     case Kind::kDictView:
-      return std::make_unique<ListCursor>(runtime, value);
+      return std::make_unique<IndexCursor<ListObject>>(runtime, value);
     case Kind::kDict:
-      return std::make_unique<DictCursor>(runtime, value);
+      return std::make_unique<IndexCursor<DictObject>>(runtime, value);
     case Kind::kRange:
-      return std::make_unique<RangeCursor>(runtime, value);
+      return std::make_unique<IndexCursor<RangeObject>>(runtime, value);
     case Kind::kIterator:
       return std::make_unique<IteratorCursor>(runtime, value);
     case Kind::kLoop:
