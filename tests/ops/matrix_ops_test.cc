@@ -8,8 +8,7 @@
 #include <numeric>
 #include <random>
 
-#include "conformance.h"
-#include "ops/reference/reference_backend.h"
+#include "backend_pair.h"
 
 namespace deltaserve {
 namespace {
@@ -35,20 +34,7 @@ struct HostMatrix {
   }
 };
 
-class MatrixOps : public testing::TestWithParam<BackendCase> {
- protected:
-  void SetUp() override {
-    x_ = GetParam().x_dtype;
-    backend_ = make_case_backend(GetParam());
-    reference_ = make_reference_backend(x_);
-    tolerance_ = x_tolerance(x_);
-  }
-
-  DType x_ = DType::kF32;
-  double tolerance_ = 0.0;
-  std::unique_ptr<Backend> backend_;
-  std::unique_ptr<Backend> reference_;
-};
+class MatrixOps : public BackendPair {};
 
 // Sums of some hundred products of order one, in another order.
 constexpr double kSumTolerance = 1e-5;

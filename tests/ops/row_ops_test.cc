@@ -5,26 +5,12 @@
 #include <cmath>
 #include <limits>
 
-#include "conformance.h"
-#include "ops/reference/reference_backend.h"
+#include "backend_pair.h"
 
 namespace deltaserve {
 namespace {
 
-class RowOps : public testing::TestWithParam<BackendCase> {
- protected:
-  void SetUp() override {
-    x_ = GetParam().x_dtype;
-    backend_ = make_case_backend(GetParam());
-    reference_ = make_reference_backend(x_);
-    tolerance_ = x_tolerance(x_);
-  }
-
-  DType x_ = DType::kF32;
-  double tolerance_ = 0.0;
-  std::unique_ptr<Backend> backend_;
-  std::unique_ptr<Backend> reference_;
-};
+class RowOps : public BackendPair {};
 
 struct NormResult {
   std::vector<float> residual;

@@ -5,12 +5,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <vector>
 
-#include "conformance.h"
-#include "ops/reference/reference_backend.h"
+#include "backend_pair.h"
 
 namespace deltaserve {
 
@@ -28,13 +26,8 @@ inline std::vector<SampledToken> sample(Backend& backend, const std::vector<floa
   return out;
 }
 
-class SampleCase : public testing::TestWithParam<BackendCase> {
+class SampleCase : public BackendPair {
  protected:
-  void SetUp() override {
-    backend_ = make_case_backend(GetParam());
-    reference_ = make_reference_backend(GetParam().x_dtype);
-  }
-
   // Both backends give the same tokens; returns them.
   std::vector<SampledToken> sample_both(const std::vector<float>& logits, int64_t V,
                                         const std::vector<SamplingRow>& rows,
@@ -53,9 +46,6 @@ class SampleCase : public testing::TestWithParam<BackendCase> {
     }
     return expected;
   }
-
-  std::unique_ptr<Backend> backend_;
-  std::unique_ptr<Backend> reference_;
 };
 
 }  // namespace deltaserve

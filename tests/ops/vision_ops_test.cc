@@ -5,27 +5,13 @@
 #include <cmath>
 #include <limits>
 
-#include "conformance.h"
+#include "backend_pair.h"
 #include "cpu_test_util.h"
-#include "ops/reference/reference_backend.h"
 
 namespace deltaserve {
 namespace {
 
-class VisionOps : public testing::TestWithParam<BackendCase> {
- protected:
-  void SetUp() override {
-    x_ = GetParam().x_dtype;
-    backend_ = make_case_backend(GetParam());
-    reference_ = make_reference_backend(x_);
-    tolerance_ = x_tolerance(x_);
-  }
-
-  DType x_ = DType::kF32;
-  double tolerance_ = 0.0;
-  std::unique_ptr<Backend> backend_;
-  std::unique_ptr<Backend> reference_;
-};
+class VisionOps : public BackendPair {};
 
 class VisionBits : public VisionOps {};
 
