@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "backends/cpu/kernels.h"
+#include "backends/cpu/tile_store.h"
 
 namespace deltaserve {
 namespace {
@@ -33,14 +34,8 @@ void load_v_strip(const CpuContext& context, const DeltaRuleRows& rows, int64_t 
 
 void store_out_strip(const CpuContext& context, const DeltaRuleRows& rows, int64_t strip,
                      const float* out) {
-  const int64_t columns = strip_columns(rows, strip);
-  if (context.compute_dtype == DType::kBF16) {
-    context.kernels->store_bf16(out, rows.rows, columns,
-                                static_cast<uint16_t*>(rows.out) + strip * kStrip, rows.out_stride);
-  } else {
-    context.kernels->store_f32(out, rows.rows, columns,
-                               static_cast<float*>(rows.out) + strip * kStrip, rows.out_stride);
-  }
+  const TileStore to = {*context.kernels, context.compute_dtype, rows.out, rows.out_stride};
+  to.store(out, 0, rows.rows, strip * kStrip, strip_columns(rows, strip));
 }
 
 void multiply_all(const CpuKernels& kernels, const StridedTile& all) {

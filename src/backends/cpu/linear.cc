@@ -13,6 +13,7 @@
 #include "backends/cpu/matrix_multiply.h"
 #include "backends/cpu/matrix_ops.h"
 #include "backends/cpu/panel_matrix.h"
+#include "backends/cpu/tile_store.h"
 #include "base/check.h"
 #include "base/error.h"
 
@@ -136,21 +137,13 @@ Result<std::unique_ptr<GateUpWeight>> make_cpu_gate_up(CpuContext& context, cons
 void cpu_linear(CpuContext& context, const LinearArgs& args) {
   DS_CHECK(args.x_scale.squares == nullptr, "rows of another backend's linear_norm");
   const auto& weight = static_cast<const CpuLinearWeight&>(*args.weight);
-  const CpuKernels& kernels = *context.kernels;
-  const bool to_float32 = args.out_float || context.compute_dtype == DType::kF32;
+  const TileStore out = {*context.kernels, args.out_float ? DType::kF32 : context.compute_dtype,
+                         args.out, args.out_stride};
   const auto run = [&](const PanelMatrix& matrix, int64_t first, int64_t last) {
     multiply(context, {.matrix = &matrix, .x = args.x, .x_stride = args.x_stride, .M = args.M},
              [&](float* c, int64_t row, int64_t rows, int64_t panel) {
                const int64_t column = first + panel * kPanelColumns;
-               const int64_t columns = std::min(kPanelColumns, last - column);
-               const int64_t offset = row * args.out_stride + column;
-               if (to_float32) {
-                 kernels.store_f32(c, rows, columns, static_cast<float*>(args.out) + offset,
-                                   args.out_stride);
-               } else {
-                 kernels.store_bf16(c, rows, columns, static_cast<uint16_t*>(args.out) + offset,
-                                    args.out_stride);
-               }
+               out.store(c, row, rows, column, std::min(kPanelColumns, last - column));
              });
   };
   run(weight.matrix, 0, weight.matrix_columns);
@@ -162,20 +155,12 @@ void cpu_linear(CpuContext& context, const LinearArgs& args) {
 void cpu_gate_up_silu(CpuContext& context, const GateUpSiluArgs& args) {
   DS_CHECK(args.x_scale.squares == nullptr, "rows of another backend's linear_norm");
   const auto& weight = static_cast<const CpuGateUpWeight&>(*args.weight);
-  const CpuKernels& kernels = *context.kernels;
+  const TileStore out = {*context.kernels, context.compute_dtype, args.out, args.out_stride};
   multiply(context, {.matrix = &weight.matrix, .x = args.x, .x_stride = args.x_stride, .M = args.M},
            [&](float* c, int64_t row, int64_t rows, int64_t panel) {
-             kernels.silu_mul(c, rows);
+             context.kernels->silu_mul(c, rows);
              const int64_t column = panel * kHalfPanel;
-             const int64_t columns = std::min(kHalfPanel, weight.I - column);
-             const int64_t offset = row * args.out_stride + column;
-             if (context.compute_dtype == DType::kF32) {
-               kernels.store_f32(c, rows, columns, static_cast<float*>(args.out) + offset,
-                                 args.out_stride);
-             } else {
-               kernels.store_bf16(c, rows, columns, static_cast<uint16_t*>(args.out) + offset,
-                                  args.out_stride);
-             }
+             out.store(c, row, rows, column, std::min(kHalfPanel, weight.I - column));
            });
 }
 

@@ -5,6 +5,7 @@
 #include "backends/cpu/linear_weight.h"
 #include "backends/cpu/matrix_multiply.h"
 #include "backends/cpu/simd_targets.h"
+#include "backends/cpu/tile_store.h"
 #include "backends/cpu/vision_ops.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -71,8 +72,8 @@ namespace deltaserve {
 void cpu_linear_bias(CpuContext& context, const LinearBiasArgs& args) {
   const LinearArgs& linear = args.linear;
   const auto& weight = static_cast<const CpuLinearWeight&>(*linear.weight);
-  const CpuKernels& kernels = *context.kernels;
-  const bool to_float32 = linear.out_float || context.compute_dtype == DType::kF32;
+  const TileStore out = {*context.kernels, linear.out_float ? DType::kF32 : context.compute_dtype,
+                         linear.out, linear.out_stride};
   const auto finish = DS_SIMD_FUNCTION(context.isa, finish_tile);
   multiply(context,
            {.matrix = &weight.matrix, .x = linear.x, .x_stride = linear.x_stride, .M = linear.M},
@@ -80,14 +81,7 @@ void cpu_linear_bias(CpuContext& context, const LinearBiasArgs& args) {
              const int64_t column = panel * kPanelColumns;
              const int64_t columns = std::min(kPanelColumns, weight.N - column);
              finish(c, rows, columns, args.bias + column, args.activation);
-             const int64_t offset = row * linear.out_stride + column;
-             if (to_float32) {
-               kernels.store_f32(c, rows, columns, static_cast<float*>(linear.out) + offset,
-                                 linear.out_stride);
-             } else {
-               kernels.store_bf16(c, rows, columns, static_cast<uint16_t*>(linear.out) + offset,
-                                  linear.out_stride);
-             }
+             out.store(c, row, rows, column, columns);
            });
 }
 

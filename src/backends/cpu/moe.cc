@@ -16,6 +16,7 @@
 #include "backends/cpu/moe_workspace.h"
 #include "backends/cpu/node_tasks.h"
 #include "backends/cpu/panel_matrix.h"
+#include "backends/cpu/tile_store.h"
 
 namespace deltaserve {
 namespace {
@@ -164,26 +165,20 @@ class MoeBlock {
   // them.
   void store_inner(const float* c, const MoeWork& work, int64_t row, int64_t rows, int64_t column,
                    int64_t columns) const {
-    const CpuKernels& kernels = *context_.kernels;
-    const bool is_float = context_.compute_dtype == DType::kF32;
     if (packs_later()) {
-      std::byte* to = inner_row(work.begin + row) + column * dtype_size(context_.compute_dtype);
-      if (is_float) {
-        kernels.store_f32(c, rows, columns, reinterpret_cast<float*>(to), weight_.I);
-      } else {
-        kernels.store_bf16(c, rows, columns, reinterpret_cast<uint16_t*>(to), weight_.I);
-      }
+      const TileStore inner = {*context_.kernels, context_.compute_dtype, ws_.inner, weight_.I};
+      inner.store(c, work.begin + row, rows, column, columns);
       return;
     }
     // The part of the tile's packed rows that starts at this column.
     const PackedRows act = rows_of(down_, work, weight_.I, ws_.act);
     std::byte* to = act.data + row * act.row_bytes + rows * column * down_.packed_element_bytes;
-    if (is_float) {
+    if (context_.compute_dtype == DType::kF32) {
       down_.pack(c, kPanelColumns, rows, columns, to);
       return;
     }
     uint16_t narrow[kMaxTileRows * kHalfPanel];
-    kernels.store_bf16(c, rows, columns, narrow, kHalfPanel);
+    context_.kernels->store_bf16(c, rows, columns, narrow, kHalfPanel);
     down_.pack(narrow, kHalfPanel, rows, columns, to);
   }
 
