@@ -36,6 +36,14 @@ double mixer_weights(const ModelConfig& config) {
          config.num_full_layers() * full_attention_weights(config);
 }
 
+// Of the last layer's mixer.
+double last_output_weights(const ModelConfig& config) {
+  const bool linear = config.layer_types.back() == LayerType::kLinearAttention;
+  const int32_t width = linear ? config.linear_num_value_heads * config.linear_value_head_dim
+                               : config.num_attention_heads * config.head_dim;
+  return static_cast<double>(width) * config.hidden_size;
+}
+
 double mixer_gates(const ModelConfig& config) {
   return config.num_linear_layers() * 2.0 * config.hidden_size * config.linear_num_value_heads;
 }
@@ -80,12 +88,13 @@ StepCost step_cost(const ModelConfig& config, const CostShape& shape) {
   const double tokens = seqs * static_cast<double>(shape.tokens_per_seq);
   const double linear_layers = config.num_linear_layers();
   const double full_layers = config.num_full_layers();
-  // The last layer's feed-forward network takes the rows whose logits are wanted only.
+  // From its output projection on the last layer takes the rows whose logits are wanted only.
   const double last_rows = static_cast<double>(shape.logits_rows);
   const double layers = config.num_hidden_layers - 1.0;
   const FfnWeights ffn = ffn_weights(config, tokens);
   const FfnWeights last_ffn = ffn_weights(config, last_rows);
   const double mixers = mixer_weights(config);
+  const double last_output = last_output_weights(config);
   const double gates = mixer_gates(config);
   const double head = head_weights(config);
 
@@ -102,8 +111,8 @@ StepCost step_cost(const ModelConfig& config, const CostShape& shape) {
                kGateBytes * (gates + layers * ffn.gates + last_ffn.gates) +
                seqs * linear_layers * state * 2.0 * 4.0 +
                seqs * full_layers * context * 2.0 * kv_width * shape.bytes_per_kv_element;
-  cost.flops = 2.0 * tokens * (mixers + gates + layers * (ffn.active + ffn.gates)) +
-               2.0 * last_rows * (last_ffn.active + last_ffn.gates + head) +
+  cost.flops = 2.0 * tokens * (mixers - last_output + gates + layers * (ffn.active + ffn.gates)) +
+               2.0 * last_rows * (last_output + last_ffn.active + last_ffn.gates + head) +
                tokens * linear_layers * 6.0 * state +
                tokens * full_layers * 4.0 * mean_context *
                    static_cast<double>(config.num_attention_heads) * config.head_dim;

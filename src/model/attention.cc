@@ -48,7 +48,7 @@ LinearArgs Attention::output(const Step& step) const {
           .out_float = true};
 }
 
-void Attention::mix(const Step& step, const RopeBuffers& rope, void* kv_cache) const {
+void Attention::mix(const Step& step, const RopeBuffers& rope, void* kv_cache, bool wanted) const {
   Backend& backend = step.backend;
   const int64_t stride = row_stride(qkv_proj_->N);
   const int64_t q_width = int64_t{2} * num_heads_ * head_dim_;
@@ -84,6 +84,9 @@ void Attention::mix(const Step& step, const RopeBuffers& rope, void* kv_cache) c
   if (!backend.qk_norm_rope_write_kv(rotation, writing)) {
     backend.qk_norm_rope(rotation);
     backend.write_kv(writing);
+  }
+  if (!wanted) {
+    return;
   }
   backend.attention({.batch = &step.batch,
                      .num_heads = num_heads_,

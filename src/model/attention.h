@@ -30,8 +30,9 @@ class Attention {
   // there to float32 [T, H], but for where that goes.
   LinearArgs input(const Step& step, const NormedRows& x) const;
   LinearArgs output(const Step& step) const;
-  // What stands between them; kv_cache is this layer's pool.
-  void mix(const Step& step, const RopeBuffers& rope, void* kv_cache) const;
+  // What stands between them; kv_cache is this layer's pool. If no result is wanted, keys and
+  // values still go there.
+  void mix(const Step& step, const RopeBuffers& rope, void* kv_cache, bool wanted) const;
 
  private:
   int32_t num_heads_ = 0;     // nh

@@ -168,8 +168,8 @@ void Decoder::run_model(const Step& step, const Batch& batch, const HiddenCallba
                   .table = embed_tokens_.get(),
                   .out = workspace_->residual.as<float>()});
   inject_vision(batch);
-  const float* pending = run_layers(step, on_hidden);
-  run_head(step, batch, pending, on_hidden);
+  run_layers(step, !batch.logits_rows.empty() || on_hidden, on_hidden);
+  run_head(step, batch, on_hidden);
 }
 
 void Decoder::inject_vision(const Batch& batch) const {
@@ -182,7 +182,7 @@ void Decoder::inject_vision(const Batch& batch) const {
   }
 }
 
-const float* Decoder::run_layers(const Step& step, const HiddenCallback& on_hidden) {
+void Decoder::run_layers(const Step& step, bool wanted, const HiddenCallback& on_hidden) {
   auto* residual = workspace_->residual.as<float>();
   add_norm(residual, nullptr, layers_.front().input_norm, workspace_->normed.data(), step.T);
   NormedRows x = {.rows = workspace_->normed.data()};
@@ -190,18 +190,17 @@ const float* Decoder::run_layers(const Step& step, const HiddenCallback& on_hidd
   size_t full_index = 0;
   for (size_t i = 0;; ++i) {
     const DecoderLayer& layer = layers_[i];
+    const bool last = i + 1 == layers_.size();
     report_hidden(on_hidden, static_cast<int32_t>(i), DType::kF32, residual, step.T);
     backend_.linear(layer.input(step, x));
     if (const auto* linear = std::get_if<GatedDeltaNet>(&layer.mixer)) {
       linear->mix(step, cache_.linear_state(linear_index));
       ++linear_index;
     } else {
-      std::get<Attention>(layer.mixer).mix(step, rope_, cache_.kv(full_index));
+      std::get<Attention>(layer.mixer).mix(step, rope_, cache_.kv(full_index), !last || wanted);
       ++full_index;
     }
-    if (i + 1 == layers_.size()) {
-      return step.add_linear(layer.output(step), residual, workspace_->delta.as<float>());
-    }
+    if (last) return;
     x = run_to_next(step, layer, layers_[i + 1]);
   }
 }
@@ -257,29 +256,28 @@ const float* Decoder::run_ffn(const Step& step, const DecoderLayer& layer, const
                          rows.residual, rows.delta);
 }
 
-void Decoder::run_head(const Step& step, const Batch& batch, const float* pending,
-                       const HiddenCallback& on_hidden) {
+void Decoder::run_head(const Step& step, const Batch& batch, const HiddenCallback& on_hidden) {
   const Workspace& workspace = *workspace_;
-  const Rows rows = {.residual = workspace.residual.as<float>(),
-                     .pending = pending,
-                     .delta = workspace.delta.as<float>(),
-                     .normed = workspace.normed.data()};
   const auto R = static_cast<int64_t>(batch.logits_rows.size());
   DS_CHECK(R <= std::max(limits_.max_seqs, limits_.max_logits_rows));
   if (R > 0) {
-    auto* last_delta = workspace.last_delta.as<float>();
-    const Rows last = {.residual = workspace.last_residual.as<float>(),
-                       .pending = pending != nullptr ? last_delta : nullptr,
-                       .delta = last_delta,
-                       .normed = workspace.last_normed.data()};
-    gather_rows(batch.logits_rows, rows.residual, last.residual);
-    if (pending != nullptr) gather_rows(batch.logits_rows, pending, last_delta);
-    Step last_step = step;
-    last_step.T = R;
-    const float* lacking = run_ffn(last_step, layers_.back(), last);
-    add_norm(last.residual, lacking, norm_, last.normed, R);
+    Step last = step;
+    last.T = R;
+    LinearArgs output = layers_.back().output(last);
+    if (R < step.T) {  // `projected` has served this step
+      gather_rows(batch.logits_rows, output.x, workspace.projected.data(),
+                  output.x_stride * step.element_size);
+      output.x = workspace.projected.data();
+    }
+    auto* residual = workspace.last_residual.as<float>();
+    gather_rows(batch.logits_rows, workspace.residual.data(), residual,
+                config_.hidden_size * int64_t{sizeof(float)});
+    finish_rows(last, output,
+                {.residual = residual,
+                 .delta = workspace.last_delta.as<float>(),
+                 .normed = workspace.last_normed.data()});
     backend_.linear({.M = R,
-                     .x = last.normed,
+                     .x = workspace.last_normed.data(),
                      .x_stride = config_.hidden_size,
                      .weight = lm_head_.get(),
                      .out = workspace.logits.data(),
@@ -287,11 +285,19 @@ void Decoder::run_head(const Step& step, const Batch& batch, const float* pendin
                      .out_float = true});
   }
   if (on_hidden) {
-    const float* lacking = run_ffn(step, layers_.back(), rows);
-    add_norm(rows.residual, lacking, norm_, rows.normed, step.T);
-    report_hidden(on_hidden, config_.num_hidden_layers, backend_.compute_dtype(), rows.normed,
-                  step.T);
+    finish_rows(step, layers_.back().output(step),
+                {.residual = workspace.residual.as<float>(),
+                 .delta = workspace.delta.as<float>(),
+                 .normed = workspace.normed.data()});
+    report_hidden(on_hidden, config_.num_hidden_layers, backend_.compute_dtype(),
+                  workspace.normed.data(), step.T);
   }
+}
+
+void Decoder::finish_rows(const Step& step, const LinearArgs& output, Rows rows) const {
+  rows.pending = step.add_linear(output, rows.residual, rows.delta);
+  const float* lacking = run_ffn(step, layers_.back(), rows);
+  add_norm(rows.residual, lacking, norm_, rows.normed, step.T);
 }
 
 void Decoder::add_norm(float* residual, const float* delta, const DeviceBuffer& weight, void* out,
@@ -306,15 +312,16 @@ void Decoder::add_norm(float* residual, const float* delta, const DeviceBuffer& 
 }
 
 // Runs of consecutive rows are one copy: a prefill's logits rows, or a batch of decodes.
-void Decoder::gather_rows(const std::vector<int32_t>& rows, const float* from, float* to) const {
-  const int64_t H = config_.hidden_size;
+void Decoder::gather_rows(const std::vector<int32_t>& rows, const void* from, void* to,
+                          int64_t row_bytes) const {
   for (size_t begin = 0; begin < rows.size();) {
     size_t end = begin + 1;
     while (end < rows.size() && rows[end] == rows[end - 1] + 1) {
       ++end;
     }
-    backend_.copy_on_device(to + static_cast<int64_t>(begin) * H, from + rows[begin] * H,
-                            (end - begin) * static_cast<size_t>(H) * sizeof(float));
+    backend_.copy_on_device(static_cast<std::byte*>(to) + static_cast<int64_t>(begin) * row_bytes,
+                            static_cast<const std::byte*>(from) + rows[begin] * row_bytes,
+                            (end - begin) * static_cast<size_t>(row_bytes));
     begin = end;
   }
 }

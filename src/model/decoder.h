@@ -66,8 +66,9 @@ class Decoder final : public Model {
   // And what a backend must know of the model to size its scratch.
   StepLimits with_shapes(StepLimits limits) const;
   void inject_vision(const Batch& batch) const;
-  // All but the last layer's feed-forward network. Returns what the residual lacks then, or null.
-  const float* run_layers(const Step& step, const HiddenCallback& on_hidden);
+  // All layers, of the last one only what its caches and, if results are `wanted`, its output
+  // projection need.
+  void run_layers(const Step& step, bool wanted, const HiddenCallback& on_hidden);
   // From a mixer to the next layer's: output projection, feed-forward network and norms.
   NormedRows run_to_next(const Step& step, const DecoderLayer& layer,
                          const DecoderLayer& next) const;
@@ -77,12 +78,14 @@ class Decoder final : public Model {
   // residual += pending, then what the layer's network makes of the sum, for `step.T` rows. Returns
   // what the residual still lacks, or null.
   const float* run_ffn(const Step& step, const DecoderLayer& layer, const Rows& rows) const;
-  // The last layer's network, for the rows whose logits are wanted only, and the head.
-  void run_head(const Step& step, const Batch& batch, const float* pending,
-                const HiddenCallback& on_hidden);
+  // The rest of the last layer, for the rows whose logits are wanted only, and the head.
+  void run_head(const Step& step, const Batch& batch, const HiddenCallback& on_hidden);
+  // The last layer from its output projection on, and the final norm, for `step.T` rows.
+  void finish_rows(const Step& step, const LinearArgs& output, Rows rows) const;
   void add_norm(float* residual, const float* delta, const DeviceBuffer& weight, void* out,
                 int64_t rows) const;
-  void gather_rows(const std::vector<int32_t>& rows, const float* from, float* to) const;
+  void gather_rows(const std::vector<int32_t>& rows, const void* from, void* to,
+                   int64_t row_bytes) const;
   void report_hidden(const HiddenCallback& on_hidden, int32_t index, DType dtype, const void* rows,
                      int64_t T);
 
