@@ -229,7 +229,7 @@ void time_between_products(CudaContext& context, const DeltaShape& shape, int64_
 
 void check_delta_decode(CudaContext& context) {
   for (const DeltaShape& shape : kModels) {
-    for (const int64_t B : {1, 3, 40}) {
+    for (const int64_t B : {1, 3, 20, 40}) {
       for (size_t i = 1; i < std::size(kDecodeForms); ++i) {
         const DecodeCase fused(shape, B, 1);
         const DecodeCase expected(shape, B, 1);
@@ -251,10 +251,10 @@ void check_delta_decode(CudaContext& context) {
 
 void time_delta_decode(CudaContext& context) {
   for (const DeltaShape& shape : kModels) {
-    for (const int64_t B : {1, 2, 4, 8, 32, 256}) {
+    for (const int64_t B : {1, 2, 4, 8, 16, 32, 256}) {
       time_alone(context, shape, B);
     }
-    for (const int64_t B : {1, 8, 32}) {
+    for (const int64_t B : {1, 8, 16, 32}) {
       time_between_products(context, shape, B);
     }
   }

@@ -151,9 +151,11 @@ std::vector<std::vector<Next>> make_steps(int32_t slots) {
                                           {{2, 1}, {0, 0}, {4, 0}},
                                           {{4, 1}, {2, 2}},
                                           {{0, 1}, {1, 0}, {4, 2}, {3, 0}, {2, 0}}};
-  for (int32_t position = 7; position < 10; ++position) {
+  // All slots, then two thirds of them: kernels may choose by the number of sequences.
+  for (int32_t position = 7; position < 11; ++position) {
     std::vector<Next>& step = steps.emplace_back();
-    for (int32_t s = 0; s < slots; ++s) {
+    const int32_t count = position % 2 == 1 ? slots : slots * 2 / 3;
+    for (int32_t s = 0; s < count; ++s) {
       step.push_back({.slot = (5 * s + 3) % slots, .position = position});
     }
   }

@@ -5,12 +5,14 @@
 // three ops.
 // q and k of a key head are made by every block of its value heads, from the history before this
 // step; the block that is the last to have read that history replaces it.
-// Bound by bytes: the state read and written.
+// Bound by bytes: the state read and written. It is in registers meanwhile or in shared memory
+// (delta_decode_state.cuh), by the number of sequences.
 #include <algorithm>
 #include <type_traits>
 
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/delta_decode_parts.cuh"
+#include "backends/cuda/delta_decode_state.cuh"
 #include "backends/cuda/delta_rule_layout.h"
 #include "backends/cuda/delta_rule_step.cuh"
 #include "backends/cuda/device_math.cuh"
@@ -22,11 +24,13 @@ namespace deltaserve {
 namespace cuda {
 namespace {
 
+constexpr size_t kPlainSharedBytes = 48 << 10;  // that a block may have without being allowed to
+
 // The inputs before the next token of a key head's q and k; `key` is the lane's place in those of
 // k, `key_width` channels behind q's.
-template <typename X>
-__device__ __forceinline__ void replace_history(const DeltaDecodeShared<X>& shared, float* key,
-                                                int64_t key_width, int64_t C, int lane) {
+template <typename Shared>
+__device__ __forceinline__ void replace_history(const Shared& shared, float* key, int64_t key_width,
+                                                int64_t C, int lane) {
 #pragma unroll
   for (int i = 0; i < kConvHistory; ++i) {
     store_four(key - key_width + i * C, shared.history[kQueryWarp][i] + lane * 4);
@@ -35,9 +39,14 @@ __device__ __forceinline__ void replace_history(const DeltaDecodeShared<X>& shar
 }
 
 // grid (B * Hv)
-template <typename X>
-__global__ void __launch_bounds__(kDecodeThreads, 2) delta_decode(const DeltaDecode<X> decode) {
-  __shared__ DeltaDecodeShared<X> shared;
+template <typename X, typename State>
+__global__ void __launch_bounds__(kDecodeThreads, State::kBlocks)
+    delta_decode(const DeltaDecode<X> decode) {
+  if constexpr (State::kHopper && !kHopperCode) {
+    return;
+  }
+  extern __shared__ uint4 shared_memory[];
+  auto& shared = *reinterpret_cast<DeltaDecodeShared<X, State>*>(shared_memory);
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const int head = static_cast<int>(blockIdx.x) % decode.num_v_heads;
@@ -50,7 +59,7 @@ __global__ void __launch_bounds__(kDecodeThreads, 2) delta_decode(const DeltaDec
   // What no kernel of this step writes before this one.
   const int64_t slot = decode.state_slots[s];
   const bool fresh = decode.context_lens[s] == 0;
-  float* const state =
+  float* const rows =
       decode.state + delta_state_row(slot, head, first, decode.num_v_heads, kDecodeDim, kDecodeDim);
   const int conv_head = warp == kQueryWarp ? key_head
                         : warp == kKeyWarp ? decode.num_k_heads + key_head
@@ -69,14 +78,11 @@ __global__ void __launch_bounds__(kDecodeThreads, 2) delta_decode(const DeltaDec
   }
   const float rate = -expf(decode.A_log[head]);
   const float bias = decode.dt_bias[head];
-  float S[kDecodeRows][4];
   if (warp < kConvWarps) {
     conv.load_history(history, C, fresh);
   }
-#pragma unroll
-  for (int r = 0; r < kDecodeRows; ++r) {
-    load_columns<4>(S[r], state + r * kDecodeDim, lane, fresh ? 0 : kDecodeDim);
-  }
+  State state(shared.state, warp);
+  state.ask(rows, fresh, lane);
   wait_for_previous();
 
   if (warp < kConvWarps) {
@@ -106,18 +112,17 @@ __global__ void __launch_bounds__(kDecodeThreads, 2) delta_decode(const DeltaDec
   const int own_row = first + SumLanes<kDecodeRows>::own(lane);
   const KeyQuery<4> x =
       load_key_query<4>(shared.conv[kKeyWarp], shared.conv[kQueryWarp], lane, kDecodeDim);
-  const float output =
-      apply_token<kDecodeRows, 4>(S, x, to_float(shared.conv[kValueWarp][own_row]), gates, lane);
+  TokenSums sums;
+  state.multiply(x, sums, lane);
+  const TokenChange change = token_change<kDecodeRows>(
+      sums, x.product, to_float(shared.conv[kValueWarp][own_row]), gates, lane);
   if (SumLanes<kDecodeRows>::has_output(lane)) {
-    shared.out[own_row] = to_float(from_float<X>(output));
+    shared.out[own_row] = to_float(from_float<X>(change.output));
   }
   if (!norms) {
     named_barrier_arrive<kDecodeThreads>(1);
   }
-#pragma unroll
-  for (int r = 0; r < kDecodeRows; ++r) {
-    store_columns<4>(state + r * kDecodeDim, S[r], lane, kDecodeDim);
-  }
+  state.store(change, x, gates.decay, rows, lane);
   if (norms) {
     named_barrier<kDecodeThreads>(1);
     float y[4];
@@ -128,6 +133,40 @@ __global__ void __launch_bounds__(kDecodeThreads, 2) delta_decode(const DeltaDec
   if (warp == kKeyWarp && __shfl_sync(kAllLanes, replaces ? 1 : 0, 0) != 0) {
     replace_history(shared, history, int64_t{decode.num_k_heads} * kDecodeDim, C, lane);
   }
+}
+
+template <typename X, typename State>
+void launch_with(const CudaContext& context, const DeltaDecode<X>& decode, int32_t num_seqs) {
+  const auto kernel = delta_decode<X, State>;
+  constexpr size_t kBytes = sizeof(DeltaDecodeShared<X, State>);
+  if constexpr (kBytes > kPlainSharedBytes) {
+    allow_shared(kernel, kBytes);
+  }
+  launch_early(context, kernel,
+               {.grid = static_cast<unsigned>(num_seqs * decode.num_v_heads),
+                .block = kDecodeThreads,
+                .shared_bytes = kBytes},
+               decode);
+}
+
+// The products around it decide where the state is. Those of 9 to kMaxStreamedRows rows fill shared
+// memory: staged. Those of fewer would lose their first-level cache beside that, and gain if the
+// second level keeps what is theirs.
+template <typename X>
+void launch_decode(const CudaContext& context, const DeltaDecode<X>& decode, int32_t num_seqs) {
+  constexpr int32_t kArch = 90;
+  constexpr int32_t kMostInRegisters = 8;
+  if constexpr (std::is_same_v<X, bf16>) {
+    if (context.device.arch == kArch && num_seqs <= kMostInRegisters) {
+      launch_with<X, RegisterState<true>>(context, decode, num_seqs);
+      return;
+    }
+    if (context.device.arch == kArch && num_seqs <= kMaxStreamedRows) {
+      launch_with<X, StagedState>(context, decode, num_seqs);
+      return;
+    }
+  }
+  launch_with<X, RegisterState<false>>(context, decode, num_seqs);
 }
 
 }  // namespace
@@ -175,10 +214,7 @@ bool launch_delta_decode(CudaContext& context, const DeltaDecodeArgs& args) {
                                          .out = static_cast<X*>(args.norm.out),
                                          .out_stride = args.norm.out_stride,
                                          .readers = readers};
-    cuda::launch_early(context, cuda::delta_decode<X>,
-                       {.grid = static_cast<unsigned>(batch.num_seqs * rule.num_v_heads),
-                        .block = cuda::kDecodeThreads},
-                       decode);
+    cuda::launch_decode<X>(context, decode, batch.num_seqs);
   });
   return true;
 }

@@ -43,8 +43,9 @@ struct DeltaDecode {
   int32_t* readers;  // [B, Hk] blocks that have read a key head's history; 0 before and after
 };
 
-template <typename X>
+template <typename X, typename State>
 struct DeltaDecodeShared {
+  typename State::Shared state;
   alignas(16) X conv[kConvWarps][kDecodeDim];  // q, k, v after the convolution
   float history[2][kConvHistory][kDecodeDim];  // of q and k after this step
   float out[kDecodeDim];                       // of the rule, rounded to X

@@ -128,31 +128,52 @@ struct SumLanes {
   }
 };
 
+// What a token adds to the rows of a warp, `delta` times k: right in the lower half of the lanes,
+// for row own(lane). `output` is right where has_output(lane).
+struct TokenChange {
+  float delta;
+  float output;
+};
+
+// `sums`: this lane's part of S k of every row, then of S q. `v` is that of row own(lane).
+template <int Rows>
+__device__ __forceinline__ TokenChange token_change(float (&sums)[2 * Rows], float product, float v,
+                                                    const TokenGates& gates, int lane) {
+  sum_across<2 * Rows>(sums, lane);
+  const float delta = gates.beta * fmaf(-gates.decay, sums[0], v);
+  const float own_delta =
+      __shfl_sync(kAllLanes, delta, SumLanes<Rows>::own(lane) * SumLanes<Rows>::kPerSum);
+  return {.delta = delta, .output = fmaf(own_delta, product, gates.decay * sums[0])};
+}
+
+// Applies the change to this lane's columns of row r.
+template <int Rows, int N>
+__device__ __forceinline__ void change_row(float (&row)[N], int r, const TokenChange& change,
+                                           const float (&k)[N], float decay) {
+  const float d = __shfl_sync(kAllLanes, change.delta, r * SumLanes<Rows>::kPerSum);
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    row[i] = fmaf(d, k[i], decay * row[i]);
+  }
+}
+
 // Applies a token to S. `v` is that of row own(lane). Returns the output of that row where
 // has_output(lane).
 template <int Rows, int N>
 __device__ __forceinline__ float apply_token(float (&S)[Rows][N], const KeyQuery<N>& x, float v,
                                              const TokenGates& gates, int lane) {
-  constexpr int kPerSum = SumLanes<Rows>::kPerSum;
   float sums[2 * Rows];
 #pragma unroll
   for (int r = 0; r < Rows; ++r) {
     sums[r] = dot(S[r], x.k);
     sums[Rows + r] = dot(S[r], x.q);
   }
-  sum_across<2 * Rows>(sums, lane);
-  const float delta = gates.beta * fmaf(-gates.decay, sums[0], v);  // right in the lower half
-  const float own_delta = __shfl_sync(kAllLanes, delta, SumLanes<Rows>::own(lane) * kPerSum);
-  const float output = fmaf(own_delta, x.product, gates.decay * sums[0]);
+  const TokenChange change = token_change<Rows>(sums, x.product, v, gates, lane);
 #pragma unroll
   for (int r = 0; r < Rows; ++r) {
-    const float d = __shfl_sync(kAllLanes, delta, r * kPerSum);
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      S[r][i] = fmaf(d, x.k[i], gates.decay * S[r][i]);
-    }
+    change_row<Rows>(S[r], r, change, x.k, gates.decay);
   }
-  return output;
+  return change.output;
 }
 
 // Brings `bytes`, a multiple of 16, to the second level cache: what others still write there is in
