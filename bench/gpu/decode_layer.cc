@@ -1,6 +1,6 @@
 // An attention layer of the 35B-A3B for one token after 1,024 others as a decode step has it: norm,
-// projection, rotation and KV write in one launch or two, attention, output projection and the
-// block of experts.
+// projection, rotation, KV write and attention in three launches, two or one, output projection and
+// the block of experts.
 #include <cmath>
 #include <vector>
 
@@ -21,6 +21,8 @@ constexpr int64_t kKeys = kKvHeads * kHeadDim;
 constexpr int64_t kProjected = kQueries + 2 * kKeys;
 constexpr int64_t kValues = kHeads * kHeadDim;
 constexpr int32_t kContext = 1024;
+
+enum class Launches { kOne, kTwo, kThree };  // of the mixer
 
 struct LayerWeights {
   CudaLinear in;
@@ -53,9 +55,9 @@ class DecodeLayers {
     }
   }
 
-  void time(const char* name, bool together) {
+  void time(const char* name, Launches launches) {
     const auto work = [&] {
-      for (const LayerWeights& layer : layers_) run(layer, together);
+      for (const LayerWeights& layer : layers_) run(layer, launches);
     };
     work();
     const double us = graph_microseconds(context_, work, 15) / kLayers;
@@ -75,7 +77,7 @@ class DecodeLayers {
     return all;
   }
 
-  void run(const LayerWeights& layer, bool together) {
+  void run(const LayerWeights& layer, Launches launches) {
     const MoeBlockArgs block = tokens_.args(layer.block, 0, 1);
     launch_add_rms_norm(context_, {.T = 1,
                                    .H = kHidden,
@@ -89,7 +91,7 @@ class DecodeLayers {
                              .weight = &layer.in,
                              .out = projected_.data(),
                              .out_stride = kProjected});
-    attend(layer, together);
+    attend(layer, launches);
     launch_linear(context_, {.M = 1,
                              .x = values_.data(),
                              .x_stride = kValues,
@@ -100,7 +102,7 @@ class DecodeLayers {
     launch_moe_block(context_, block);
   }
 
-  void attend(const LayerWeights& layer, bool together) {
+  void attend(const LayerWeights& layer, Launches launches) {
     auto* const q = static_cast<BFloat16*>(projected_.data());
     const QkNormRopeArgs rotation = {.batch = &rows_.view(),
                                      .num_heads = kHeads,
@@ -123,24 +125,29 @@ class DecodeLayers {
                                  .v = q + kQueries + kKeys,
                                  .kv_stride = kProjected,
                                  .kv_cache = layer.cache.data()};
-    if (together) {
-      launch_qk_norm_rope_write_kv(context_, rotation, writing);
-    } else {
+    const AttentionArgs attention = {.batch = &rows_.view(),
+                                     .num_heads = kHeads,
+                                     .num_kv_heads = kKvHeads,
+                                     .head_dim = kHeadDim,
+                                     .scale = 1.0F / std::sqrt(static_cast<float>(kHeadDim)),
+                                     .q = q,
+                                     .gate = q + kHeadDim,
+                                     .q_stride = kProjected,
+                                     .q_head_stride = 2 * kHeadDim,
+                                     .kv_cache = layer.cache.data(),
+                                     .out = values_.data(),
+                                     .out_stride = kValues};
+    if (launches == Launches::kOne &&
+        launch_rope_attention(context_, rotation, writing, attention)) {
+      return;
+    }
+    if (launches == Launches::kThree) {
       launch_qk_norm_rope(context_, rotation);
       launch_write_kv(context_, writing);
+    } else {
+      launch_qk_norm_rope_write_kv(context_, rotation, writing);
     }
-    launch_attention(context_, {.batch = &rows_.view(),
-                                .num_heads = kHeads,
-                                .num_kv_heads = kKvHeads,
-                                .head_dim = kHeadDim,
-                                .scale = 1.0F / std::sqrt(static_cast<float>(kHeadDim)),
-                                .q = q,
-                                .gate = q + kHeadDim,
-                                .q_stride = kProjected,
-                                .q_head_stride = 2 * kHeadDim,
-                                .kv_cache = layer.cache.data(),
-                                .out = values_.data(),
-                                .out_stride = kValues});
+    launch_attention(context_, attention);
   }
 
   CudaContext& context_;
@@ -154,8 +161,9 @@ class DecodeLayers {
 
 void time_decode_layer(CudaContext& context) {
   DecodeLayers layers(context);
-  layers.time("rotation and KV write apart", false);
-  layers.time("in one launch", true);
+  layers.time("mixer of three launches", Launches::kThree);
+  layers.time("of two", Launches::kTwo);
+  layers.time("of one", Launches::kOne);
 }
 
 }  // namespace deltaserve::bench

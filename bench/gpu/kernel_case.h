@@ -70,6 +70,7 @@ void print_time(const std::string& what, double microseconds, double floor_micro
 
 void check_attention(CudaContext& context);
 void time_attention(CudaContext& context);
+void time_mixer(CudaContext& context);
 void check_experts(CudaContext& context);
 void time_experts(CudaContext& context);
 void check_expert_blocks(CudaContext& context);

@@ -1,7 +1,8 @@
 // Attention, of text and of pictures, decoding delta layers, experts and matrix products of few and
 // of many rows on CUDA: checked against float64 on odd shapes, in both dtypes, then timed beside
 // their floors.
-//   bench_gpu_kernels check|time [attention|delta|experts|skinny|layers|many_rows|invariant|vision]
+//   bench_gpu_kernels check|time
+//   [attention|mixer|delta|experts|skinny|layers|many_rows|invariant|vision]
 #include <cstdio>
 #include <string>
 
@@ -15,7 +16,7 @@ int main(int argc, char** argv) {
   if (mode != "check" && mode != "time") {
     std::fprintf(stderr,
                  "usage: bench_gpu_kernels check|time "
-                 "[attention|delta|experts|skinny|layers|many_rows|invariant|vision]\n");
+                 "[attention|mixer|delta|experts|skinny|layers|many_rows|invariant|vision]\n");
     return 2;
   }
   const auto wanted = [&](const char* name) { return only.empty() || only == name; };
@@ -27,10 +28,11 @@ int main(int argc, char** argv) {
       if (wanted("many_rows")) bench::time_many_rows(bf16);
       if (wanted("invariant")) bench::time_invariant(bf16);
       if (wanted("attention")) bench::time_attention(bf16);
+      if (wanted("mixer")) bench::time_mixer(bf16);
       if (wanted("delta")) bench::time_delta_decode(bf16);
       if (wanted("experts")) bench::time_experts(bf16);
       if (wanted("experts")) bench::time_expert_blocks(bf16);
-      if (wanted("layers")) bench::time_decode_layer(bf16);
+      if (wanted("layers") || only == "mixer") bench::time_decode_layer(bf16);
       if (wanted("vision")) bench::time_vision(bf16);
       return 0;
     }

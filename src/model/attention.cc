@@ -81,25 +81,28 @@ void Attention::mix(const Step& step, const RopeBuffers& rope, void* kv_cache, b
                                .v = v,
                                .kv_stride = stride,
                                .kv_cache = kv_cache};
+  const AttentionArgs attention = {.batch = &step.batch,
+                                   .num_heads = num_heads_,
+                                   .num_kv_heads = num_kv_heads_,
+                                   .head_dim = head_dim_,
+                                   .scale = scale_,
+                                   .q = q,
+                                   .gate = step.at(q, head_dim_),
+                                   .q_stride = stride,
+                                   .q_head_stride = int64_t{2} * head_dim_,
+                                   .kv_cache = kv_cache,
+                                   .out = core,
+                                   .out_stride = out_stride};
+  if (wanted && backend.rope_attention(rotation, writing, attention)) {
+    return;
+  }
   if (!backend.qk_norm_rope_write_kv(rotation, writing)) {
     backend.qk_norm_rope(rotation);
     backend.write_kv(writing);
   }
-  if (!wanted) {
-    return;
+  if (wanted) {
+    backend.attention(attention);
   }
-  backend.attention({.batch = &step.batch,
-                     .num_heads = num_heads_,
-                     .num_kv_heads = num_kv_heads_,
-                     .head_dim = head_dim_,
-                     .scale = scale_,
-                     .q = q,
-                     .gate = step.at(q, head_dim_),
-                     .q_stride = stride,
-                     .q_head_stride = int64_t{2} * head_dim_,
-                     .kv_cache = kv_cache,
-                     .out = core,
-                     .out_stride = out_stride});
 }
 
 }  // namespace deltaserve

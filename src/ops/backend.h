@@ -109,6 +109,12 @@ class Backend {
     return false;
   }
   virtual void attention(const AttentionArgs& args) = 0;
+  // May fuse the three ops before; the rows of q and k may then stay as they were. Returns whether
+  // it did; else nothing has happened.
+  virtual bool rope_attention(const QkNormRopeArgs& /*rotation*/, const WriteKvArgs& /*writing*/,
+                              const AttentionArgs& /*args*/) {
+    return false;
+  }
   virtual void causal_conv1d(const CausalConv1dArgs& args) = 0;
   virtual void gated_delta_rule(const GatedDeltaRuleArgs& args) = 0;
   virtual void gated_rms_norm(const GatedRmsNormArgs& args) = 0;

@@ -16,27 +16,23 @@ const char* cuda_attention_refuses(const CacheShape& shape) {
   return nullptr;
 }
 
-namespace {
-
-bool has_tensor_form(const CudaContext& context, int32_t num_heads, int32_t num_kv_heads,
-                     int32_t head_dim) {
+bool cuda::serves_tensor_attention(const CudaContext& context, int32_t num_heads,
+                                   int32_t num_kv_heads, int32_t head_dim) {
   return context.device.arch == cuda::kTensorAttentionArch &&
          context.compute_dtype == DType::kBF16 && head_dim == cuda::kTensorHeadDim &&
          num_heads / num_kv_heads <= cuda::kMaxDecodeGroup;
 }
 
-}  // namespace
-
 int64_t attention_scratch_bytes(const CudaContext& context, const StepLimits& limits) {
   const ModelShape& model = limits.model;
-  return model.num_kv_heads > 0 &&
-                 has_tensor_form(context, model.num_heads, model.num_kv_heads, model.head_dim)
+  return model.num_kv_heads > 0 && cuda::serves_tensor_attention(context, model.num_heads,
+                                                                 model.num_kv_heads, model.head_dim)
              ? cuda::attention_decode_scratch_bytes(limits)
              : 0;
 }
 
 void launch_attention(CudaContext& context, const AttentionArgs& args) {
-  if (!has_tensor_form(context, args.num_heads, args.num_kv_heads, args.head_dim)) {
+  if (!cuda::serves_tensor_attention(context, args.num_heads, args.num_kv_heads, args.head_dim)) {
     cuda::launch_attention_plain(context, args);
     return;
   }

@@ -174,7 +174,7 @@ void launch_tiles(CudaContext& context, const AttentionArgs& args) {
   const DecodeParams params{
       .args = args,
       .batch = *args.batch,
-      .scale_log2 = args.scale * 1.44269504F,  // log2(e): the softmax is taken in base 2
+      .scale_log2 = args.scale * kLog2E,
       .partials = context.scratch<float>(static_cast<size_t>(partials) * sizeof(float)),
       .counters = context.zeros(static_cast<size_t>(kMaxSplitRows * args.num_kv_heads))};
   constexpr size_t kShared = sizeof(DecodeShared<kTiles>);

@@ -16,6 +16,11 @@ void launch_attention_plain(CudaContext& context, const AttentionArgs& args);
 // (attention_decode.cu) and of the others (attention_prefill.cu).
 inline constexpr int32_t kTensorAttentionArch = 90;
 inline constexpr int32_t kMaxDecodeGroup = 16;
+// Whether they serve these heads there.
+bool serves_tensor_attention(const CudaContext& context, int32_t num_heads, int32_t num_kv_heads,
+                             int32_t head_dim);
+// Scores are scaled by it too: the softmax is taken in base 2.
+inline constexpr float kLog2E = 1.44269504F;
 void launch_attention_decode(CudaContext& context, const AttentionArgs& args);
 int64_t attention_decode_scratch_bytes(const StepLimits& limits);
 void launch_attention_prefill(CudaContext& context, const AttentionArgs& args);

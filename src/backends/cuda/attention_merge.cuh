@@ -40,14 +40,15 @@ struct DecodeParams {
   int32_t* counters;  // [rows][kv heads], zero between launches
 };
 
-// The softmax state of one head in one thread: its 16 dimensions of O, in units of 2^largest.
-struct HeadSum {
+// The softmax state of one head in one thread: some dimensions of O, in units of 2^largest.
+template <int kDimensions>
+struct SoftmaxSum {
   float largest;
   float total;
-  float values[kValues];
+  float values[kDimensions];
 
   // Adds a later part of the keys.
-  __device__ void merge(const HeadSum& part) {
+  __device__ void merge(const SoftmaxSum& part) {
     const float now = fmaxf(largest, part.largest);
     const float keep = exp2_fast(largest - now);
     const float take = exp2_fast(part.largest - now);
@@ -55,18 +56,24 @@ struct HeadSum {
     // Fused where it says so: two places that inline this must give the same bits.
     total = __fmaf_rn(total, keep, __fmul_rn(part.total, take));
 #pragma unroll
-    for (int i = 0; i < kValues; ++i) {
+    for (int i = 0; i < kDimensions; ++i) {
       values[i] = __fmaf_rn(values[i], keep, __fmul_rn(part.values[i], take));
     }
   }
 };
+using HeadSum = SoftmaxSum<kValues>;
 
-// Sums the warps' results in warp order. Thread i gets head i % 8 of each tile, dimensions i / 8 +
-// 16 j.
-template <int kTiles>
-__device__ void merge_warps(DecodeShared<kTiles>& shared, WarpSum<kTiles>& sum,
-                            HeadSum (&merged)[kTiles]) {
-  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+// Sums the results of kDecodeWarps warps in their order, where each has all dimensions, or of twice
+// as many, of which warp and warp + kDecodeWarps have half of them each. Of N threads thread i gets
+// head i % 8 of each tile, dimensions i / 8 + N / 8 j. `shared` has the sums, largest and totals of
+// DecodeShared.
+template <int kTiles, typename Shared, int kDims16, int kDimensions>
+__device__ void merge_warps(Shared& shared, WarpSum<kTiles, kDims16>& sum,
+                            SoftmaxSum<kDimensions> (&merged)[kTiles]) {
+  constexpr int kThreads = kTileFloats / kDimensions;
+  static_assert(kThreads / kWarp * kDims16 == kDecodeWarps * kHeadDim / 16);
+  const int warp = static_cast<int>(threadIdx.x) / kWarp % kDecodeWarps;
+  const int part = static_cast<int>(threadIdx.x) / kDecodeThreads;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int column = lane % 4 * 2;
 #pragma unroll
@@ -77,14 +84,14 @@ __device__ void merge_warps(DecodeShared<kTiles>& shared, WarpSum<kTiles>& sum,
       for (int offset = 4; offset < kWarp; offset *= 2) {
         sum.total[n][i] += __shfl_xor_sync(kAllLanes, sum.total[n][i], offset);
       }
-      if (lane < 4) {
+      if (lane < 4 && part == 0) {
         shared.largest[warp][n][column + i] = sum.largest[n][i];
         shared.totals[warp][n][column + i] = sum.total[n][i];
       }
     }
 #pragma unroll
-    for (int m = 0; m < kHeadDim / 16; ++m) {
-      float* to = &shared.sums[warp][n][(m * 16 + lane / 4) * kColumns + column];
+    for (int m = 0; m < kDims16; ++m) {
+      float* to = &shared.sums[warp][n][((part * kDims16 + m) * 16 + lane / 4) * kColumns + column];
       *reinterpret_cast<float2*>(to) = make_float2(sum.out[n][m][0], sum.out[n][m][1]);
       *reinterpret_cast<float2*>(to + 8 * kColumns) =
           make_float2(sum.out[n][m][2], sum.out[n][m][3]);
@@ -99,20 +106,21 @@ __device__ void merge_warps(DecodeShared<kTiles>& shared, WarpSum<kTiles>& sum,
     for (int w = 1; w < kDecodeWarps; ++w) {
       largest = fmaxf(largest, shared.largest[w][n][head]);
     }
-    HeadSum& head_sum = merged[n];
+    SoftmaxSum<kDimensions>& head_sum = merged[n];
     head_sum.largest = largest;
     head_sum.total = 0.0F;
 #pragma unroll
-    for (int i = 0; i < kValues; ++i) {
+    for (int i = 0; i < kDimensions; ++i) {
       head_sum.values[i] = 0.0F;
     }
 #pragma unroll
     for (int w = 0; w < kDecodeWarps; ++w) {
       const float take = exp2_fast(shared.largest[w][n][head] - largest);
-      head_sum.total += shared.totals[w][n][head] * take;
+      head_sum.total = __fmaf_rn(shared.totals[w][n][head], take, head_sum.total);
 #pragma unroll
-      for (int i = 0; i < kValues; ++i) {
-        head_sum.values[i] += shared.sums[w][n][threadIdx.x + i * kDecodeThreads] * take;
+      for (int i = 0; i < kDimensions; ++i) {
+        head_sum.values[i] =
+            __fmaf_rn(shared.sums[w][n][threadIdx.x + i * kThreads], take, head_sum.values[i]);
       }
     }
   }

@@ -63,6 +63,11 @@ __device__ __forceinline__ int cluster_rank() {
 __device__ __forceinline__ void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
+// The first half where nothing was written but barriers, behind mbarrier_init_fence: the other form
+// waits for all loads that are on the way.
+__device__ __forceinline__ void cluster_arrive_relaxed() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
 __device__ __forceinline__ void cluster_wait() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
@@ -92,6 +97,43 @@ __device__ __forceinline__ void store_shared_at(uint32_t place, int rank, float4
       "st.shared::cluster.v4.f32 [there], {%2, %3, %4, %5};\n"
       "}" ::"r"(place),
       "r"(rank), "f"(four.x), "f"(four.y), "f"(four.z), "f"(four.w)
+      : "memory");
+}
+
+// This place in the shared memory of block `rank`, as an address that all of the cluster can use.
+__device__ __forceinline__ uint32_t shared_address_at(uint32_t place, int rank) {
+  uint32_t there;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(place), "r"(rank));
+  return there;
+}
+
+// Stores to such addresses; the barrier of the same block counts the bytes as they land.
+__device__ __forceinline__ void store_counted(uint32_t to, float value, uint32_t barrier) {
+  asm volatile(
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" ::"r"(to),
+      "f"(value), "r"(barrier)
+      : "memory");
+}
+__device__ __forceinline__ void store_counted(uint32_t to, float2 pair, uint32_t barrier) {
+  asm volatile(
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::
+          "r"(to),
+      "f"(pair.x), "f"(pair.y), "r"(barrier)
+      : "memory");
+}
+
+// mbarrier_wait for what other blocks of the cluster stored.
+__device__ __forceinline__ void mbarrier_wait_cluster(uint32_t barrier, uint32_t parity) {
+  asm volatile(
+      "{\n"
+      ".reg .pred done;\n"
+      "again_%=:\n"
+      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+      "@done bra end_%=;\n"
+      "bra again_%=;\n"
+      "end_%=:\n"
+      "}" ::"r"(barrier),
+      "r"(parity)
       : "memory");
 }
 

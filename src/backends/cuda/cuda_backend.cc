@@ -104,6 +104,10 @@ class CudaBackend final : public Backend {
     launch_qk_norm_rope_write_kv(context_, args, writing);
     return true;
   }
+  bool rope_attention(const QkNormRopeArgs& rotation, const WriteKvArgs& writing,
+                      const AttentionArgs& args) override {
+    return launch_rope_attention(context_, rotation, writing, args);
+  }
   void attention(const AttentionArgs& args) override { launch_attention(context_, args); }
   void causal_conv1d(const CausalConv1dArgs& args) override {
     launch_causal_conv1d(context_, args);

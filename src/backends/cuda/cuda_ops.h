@@ -20,6 +20,9 @@ void launch_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args);
 void launch_add_rms_norm(CudaContext& context, const AddRmsNormArgs& args);
 void launch_qk_norm_rope(CudaContext& context, const QkNormRopeArgs& args);
 void launch_write_kv(CudaContext& context, const WriteKvArgs& args);
+// Both, and attention, of a decode step of few sequences; false: it does not serve this.
+bool launch_rope_attention(CudaContext& context, const QkNormRopeArgs& rotation,
+                           const WriteKvArgs& writing, const AttentionArgs& args);
 void launch_qk_norm_rope_write_kv(CudaContext& context, const QkNormRopeArgs& args,
                                   const WriteKvArgs& writing);
 void launch_attention(CudaContext& context, const AttentionArgs& args);

@@ -87,6 +87,9 @@ std::vector<KernelInfo> cuda_kernel_table(const CudaContext& context) {
       {"add_rms_norm", rows},
       {"qk_norm_rope", rows},
       {"qk_norm_rope_write_kv", rows},
+      {"rope_attention",
+       hopper ? "heads of 256, decode of few sequences: a cluster a head; else the ops"
+              : "the ops"},
       {"gated_rms_norm", rows},
       {"delta_decode", "heads of 128: one kernel; else the ops"},
       {"write_kv", rows},

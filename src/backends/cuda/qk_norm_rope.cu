@@ -5,7 +5,7 @@
 // that different lanes hold.
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/device_math.cuh"
-#include "backends/cuda/kv_layout.h"
+#include "backends/cuda/head_rope.cuh"
 #include "backends/cuda/launch.h"
 
 namespace deltaserve {
@@ -13,78 +13,9 @@ namespace cuda {
 namespace {
 
 constexpr int kHeadsPerBlock = 8;
-constexpr int kMaxHeadDim = 256;
-constexpr int kDims = static_cast<int>(kKvPiece);  // of a lane
-static_assert(kMaxHeadDim == kDims * kWarp);
 
 // Where k and v go.
 enum class Target { kInPlace, kRows, kSwizzled };  // rows and swizzled: of the cache
-
-struct Rotation {
-  float cosine[kMaxHeadDim / 2];
-  float sine[kMaxHeadDim / 2];
-};
-
-__device__ __forceinline__ void make_rotation(Rotation& rotation, const QkNormRopeArgs& args,
-                                              const BatchView& batch, int64_t t) {
-  for (int j = static_cast<int>(threadIdx.x); j < args.rotary_dim / 2;
-       j += static_cast<int>(blockDim.x)) {
-    const int64_t axis = args.mrope_axis[j];
-    const auto position = static_cast<float>(batch.positions[axis * batch.num_tokens + t]);
-    float s;
-    float c;
-    sincosf(position * args.inv_freq[j], &s, &c);
-    rotation.cosine[j] = c * args.attention_factor;
-    rotation.sine[j] = s * args.attention_factor;
-  }
-}
-
-// This lane's 8 of a head's dimensions from `x` on, normed and rotated. `row` [head_dim] is the
-// warp's scratch. Lanes beyond the head are not `active`; all of the warp call it.
-__device__ __forceinline__ void norm_and_rotate(float (&x)[kDims], const float (&factors)[kDims],
-                                                bool active, const QkNormRopeArgs& args,
-                                                const Rotation& rotation, float* row) {
-  const int first = static_cast<int>(threadIdx.x) % kWarp * kDims;
-  const int half = args.rotary_dim / 2;
-  float sum = 0.0F;
-#pragma unroll
-  for (const float value : x) {
-    sum += value * value;
-  }
-  const float scale = rsqrtf(warp_sum(sum) / static_cast<float>(args.head_dim) + args.eps);
-#pragma unroll
-  for (int i = 0; i < kDims; ++i) {
-    x[i] *= scale * (1.0F + factors[i]);
-  }
-  const bool rotated = active && first < args.rotary_dim;
-  if (rotated) {
-    store(row + first, x);
-  }
-  __syncwarp();
-  if (rotated) {
-#pragma unroll
-    for (int i = 0; i < kDims; ++i) {
-      const int d = first + i;
-      // Fused where it says so: all forms must give the same bits.
-      if (d < half) {
-        x[i] = __fmaf_rn(x[i], rotation.cosine[d], -__fmul_rn(row[d + half], rotation.sine[d]));
-      } else if (d < 2 * half) {
-        x[i] = __fmaf_rn(x[i], rotation.cosine[d - half],
-                         __fmul_rn(row[d - half], rotation.sine[d - half]));
-      }
-    }
-  }
-}
-
-// This lane's place in the cache for K or V of a head of token t.
-template <typename X, bool kSwizzled>
-__device__ __forceinline__ X* cache_place(const WriteKvArgs& args, int64_t slot, bool value,
-                                          int64_t head) {
-  const int64_t piece = threadIdx.x % kWarp;
-  return static_cast<X*>(args.kv_cache) +
-         kv_base(slot / kBlockSize, value, head, args.num_kv_heads, args.head_dim) +
-         kv_piece<kSwizzled>(slot % kBlockSize, piece, args.head_dim);
-}
 
 // Heads in turn: q, k and, with a cache, v.
 template <typename X, Target kTarget>
@@ -96,7 +27,12 @@ __global__ void __launch_bounds__(kHeadsPerBlock* kWarp)
   constexpr bool kWrites = kTarget != Target::kInPlace;
   constexpr bool kSwizzled = kTarget == Target::kSwizzled;
   const int64_t t = blockIdx.x;
-  make_rotation(rotation, args, batch, t);
+  for (int j = static_cast<int>(threadIdx.x); j < args.rotary_dim / 2;
+       j += static_cast<int>(blockDim.x)) {
+    const int64_t axis = args.mrope_axis[j];
+    const auto position = static_cast<float>(batch.positions[axis * batch.num_tokens + t]);
+    set_rotation(rotation, j, position * args.inv_freq[j], args.attention_factor);
+  }
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const int first = static_cast<int>(threadIdx.x) % kWarp * kDims;
   const bool active = first < args.head_dim;
@@ -104,9 +40,9 @@ __global__ void __launch_bounds__(kHeadsPerBlock* kWarp)
   const int k_head = head - args.num_heads;
   const int v_head = k_head - args.num_kv_heads;
   const int64_t slot = kWrites ? batch.slot_mapping[t] : 0;
-  float factors[kDims] = {};
+  float factors[1][kDims] = {};
   if (active && v_head < 0) {
-    load((k_head < 0 ? args.q_weight : args.k_weight) + first, factors);
+    load((k_head < 0 ? args.q_weight : args.k_weight) + first, factors[0]);
   }
   __syncthreads();
   wait_for_previous();
@@ -128,15 +64,16 @@ __global__ void __launch_bounds__(kHeadsPerBlock* kWarp)
       first + (k_head < 0
                    ? static_cast<X*>(args.q) + t * args.q_stride + head * args.q_head_stride
                    : static_cast<X*>(args.k) + t * args.k_stride + int64_t{k_head} * args.head_dim);
-  float x[kDims] = {};
+  float x[1][kDims] = {};
   if (active) {
-    load(in_place, x);
+    load(in_place, x[0]);
   }
-  norm_and_rotate(x, factors, active, args, rotation, rows[warp]);
+  norm_and_rotate<false>(x, factors, active, args.head_dim, args.rotary_dim / 2, args.eps, rotation,
+                         rows[warp]);
   if (active) {
     store(
         kWrites && k_head >= 0 ? cache_place<X, kSwizzled>(writing, slot, false, k_head) : in_place,
-        x);
+        x[0]);
   }
 }
 
