@@ -43,6 +43,12 @@ std::string gate_up_kernels(const CudaContext& context, const std::string& libra
                "float32, then silu * up";
 }
 
+std::string norm_product_kernels(const CudaContext& context) {
+  if (context.compute_dtype != DType::kBF16 || context.batch_invariant) return "the ops";
+  return std::string(has_hopper_kernels(context) ? "one row, 9 to 32 rows" : "one row") +
+         ": the scale behind the next product; else the ops";
+}
+
 std::string moe_kernels(const CudaContext& context) {
   const bool hopper = has_hopper_kernels(context);
   if (context.batch_invariant) {
@@ -78,6 +84,7 @@ std::vector<KernelInfo> cuda_kernel_table(const CudaContext& context) {
       {"embed", rows},
       {"linear", linear_kernels(context, matrix)},
       {"gate_up_silu", gate_up_kernels(context, matrix)},
+      {"linear_norm", norm_product_kernels(context)},
       {"moe", moe_kernels(context)},
       {"gated_delta_rule", delta_rule_kernels(context)},
       {"attention", hopper

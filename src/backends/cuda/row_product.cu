@@ -8,7 +8,7 @@
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/launch.h"
-#include "backends/cuda/norm_scale.cuh"
+#include "backends/cuda/row_norm.cuh"
 #include "backends/cuda/row_product.h"
 #include "backends/cuda/skinny_tile.cuh"
 
@@ -16,8 +16,8 @@ namespace deltaserve {
 namespace cuda {
 namespace {
 
-constexpr int kWarps = 4;          // of a thread block
-constexpr int kRows = 2;           // of a warp
+constexpr int kWarps = kRowWarps;
+constexpr int kRows = kRowRows;
 constexpr int kPieces = 4;         // of a row that are on the way
 constexpr int kPiece = kWarp * 8;  // elements: 16 bytes a lane
 
@@ -32,33 +32,6 @@ struct RowParams {
 };
 
 using Pieces = uint4[kRows][kPieces];
-
-// The scale of x by all of a block's warps: `begin` behind the wait, `end` when it is wanted.
-struct RowScale {
-  float partial[kWarps];
-
-  __device__ __forceinline__ void begin(const NormScale& scale) {
-    if (scale.squares != nullptr) {
-      const float sum =
-          warp_sum(squares_share(scale, 0, static_cast<int>(threadIdx.x), kWarps * kWarp));
-      if (threadIdx.x % kWarp == 0) {
-        partial[threadIdx.x / kWarp] = sum;
-      }
-    }
-  }
-  __device__ __forceinline__ float end(const NormScale& scale) const {
-    if (scale.squares == nullptr) {
-      return 1.0F;
-    }
-    __syncthreads();
-    float sum = 0.0F;
-#pragma unroll
-    for (int w = 0; w < kWarps; ++w) {
-      sum += partial[w];
-    }
-    return scale_of(scale, sum);
-  }
-};
 
 __device__ __forceinline__ void load_pieces(const bf16* const (&rows)[kRows], int k,
                                             Pieces& pieces) {
@@ -124,33 +97,6 @@ __device__ __forceinline__ void multiply_rows(const bf16* const (&rows)[kRows],
     sums[r] = warp_sum(sums[r]);
   }
 }
-
-// Rows `first` and the next of the residual and what the norm makes of them. By whole warps; all of
-// a block call it.
-struct RowNorm {
-  float2 residual;
-  float2 factors;
-
-  __device__ __forceinline__ void load(const NormRows& norm, int64_t first) {
-    residual = *reinterpret_cast<const float2*>(norm.residual + first);
-    factors = *reinterpret_cast<const float2*>(norm.weight + first);
-  }
-  __device__ __forceinline__ void store(const NormRows& norm, int64_t first,
-                                        const float (&sums)[kRows], float (&partial)[kWarps]) {
-    if (threadIdx.x % kWarp == 0) {
-      residual.x += sums[0];
-      residual.y += sums[1];
-      *reinterpret_cast<float2*>(norm.residual + first) = residual;
-      *reinterpret_cast<uint32_t*>(norm.out + first) =
-          pack_bf16(residual.x * (1.0F + factors.x), residual.y * (1.0F + factors.y));
-      partial[threadIdx.x / kWarp] = residual.x * residual.x + residual.y * residual.y;
-    }
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      norm.squares[blockIdx.x] = (partial[0] + partial[1]) + (partial[2] + partial[3]);
-    }
-  }
-};
 
 template <ProductResult kResult, typename Out>
 __global__ void __launch_bounds__(kWarps* kWarp) row_product(const RowParams params) {
@@ -252,7 +198,7 @@ void launch_rows(const CudaContext& context, const RowParams& params) {
       context, row_product<kResult, Out>,
       {.grid = dim3(static_cast<unsigned>(ceil_div<int64_t>(params.rows, kResultRows * kWarps))),
        .block = dim3(kWarps * kWarp)},
-               params);
+      params);
 }
 
 // Larger matrices go through the device in many rounds, to which whole rows give nothing (12,352 x
