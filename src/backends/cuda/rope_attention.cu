@@ -267,7 +267,10 @@ bool launch_rope_attention(CudaContext& context, const QkNormRopeArgs& rotation,
                                    .out_stride = stride(args.out_stride),
                                    .attention_factor = rotation.attention_factor,
                                    .eps = rotation.eps,
-                                   .scale_log2 = args.scale * kLog2E};
+                                   .scale_log2 = args.scale * kLog2E,
+                                   // A product of several rows needs the first-level cache, which
+                                   // is small where it starts beside this kernel.
+                                   .lets_next = batch.num_tokens == 1};
   const int32_t rows = batch.num_tokens;
   if (launch_clusters<16>(context, params, rows)) {
     return true;

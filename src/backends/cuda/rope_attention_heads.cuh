@@ -43,8 +43,9 @@ __device__ __forceinline__ NewToken make_heads(RopeShared<kCluster>& shared,
   const uint4 raw_k = *reinterpret_cast<const uint4*>(inputs.k);
   NewToken token;
   token.v = *reinterpret_cast<const uint4*>(inputs.v);
-  // The next kernel's loads come behind these and those of the cache.
-  let_next_start();
+  if (params.lets_next) {  // whose loads then come behind these and those of the cache
+    let_next_start();
+  }
   float heads[2][kDims];
   float factors[2][kDims];
   unpack(raw_q, heads[0]);

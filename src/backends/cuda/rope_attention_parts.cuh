@@ -56,6 +56,7 @@ struct RopeAttentionParams {
   float attention_factor;
   float eps;
   float scale_log2;
+  bool lets_next;
 };
 
 template <int kCluster>
