@@ -3,14 +3,15 @@
 //
 // A warp takes whole KV blocks, each of which one bulk copy of 16 KiB brings into its own ring, and
 // keeps a running softmax (attention_block.cuh); warps meet once an item (attention_merge.cuh).
-// A split's result goes to scratch and the last thread block to finish a row and head merges the
-// splits in order, divides, and applies the gate. Blocks that earlier steps wrote are fetched
+// Splits' results go to scratch, where all thread blocks merge them in order, divide, and apply the
+// gate (attention_slices.cuh). Blocks that earlier steps wrote are fetched
 // before the kernel before this one has ended.
 #include <algorithm>
 
 #include "backends/cuda/attention_block.cuh"
 #include "backends/cuda/attention_kernels.h"
 #include "backends/cuda/attention_merge.cuh"
+#include "backends/cuda/attention_slices.cuh"
 #include "backends/cuda/attention_splits.cuh"
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/hopper.cuh"
@@ -42,11 +43,11 @@ struct BlockCursor {
 
 // A thread block's run of items.
 template <int kTiles>
-__device__ void attend_items(DecodeShared<kTiles>& shared, const DecodeParams& params) {
+__device__ void attend_items(DecodeShared<kTiles>& shared, const DecodeParams& params,
+                             const DecodePlan& plan) {
   const AttentionArgs& args = params.args;
   const BatchView& batch = params.batch;
   const int num_kv_heads = args.num_kv_heads;
-  const DecodePlan plan = plan_items(batch, num_kv_heads);
   const bool whole = plan.whole;
   const int64_t units = plan.units;
   const auto first = static_cast<int>(units * blockIdx.x / gridDim.x);
@@ -135,8 +136,10 @@ __device__ void attend_items(DecodeShared<kTiles>& shared, const DecodeParams& p
         if (item.split == item.row_splits() - 1) {
           finish<kTiles>(shared, args, t, item.head, row_sums);
         }
-      } else if (merge_splits<kTiles>(shared, params, item, sums)) {
+      } else if (item.row_splits() == 1) {
         finish<kTiles>(shared, args, t, item.head, sums);
+      } else {
+        post_split<kTiles>(params, item, sums);
       }
     }
     left -= !whole || item.split == item.splits - 1 ? 1 : 0;
@@ -151,7 +154,12 @@ template <int kTiles>
 __global__ void __launch_bounds__(kDecodeThreads) attention_decode_kernel(DecodeParams params) {
   extern __shared__ __align__(1024) std::byte memory[];
   if constexpr (kHopperCode) {
-    attend_items<kTiles>(*reinterpret_cast<DecodeShared<kTiles>*>(memory), params);
+    const DecodePlan plan = plan_items(params.batch, params.args.num_kv_heads);
+    attend_items<kTiles>(*reinterpret_cast<DecodeShared<kTiles>*>(memory), params, plan);
+    if (!plan.whole) {
+      wait_for_previous();  // where there was no item
+      merge_posted<kTiles>(params, plan.pairs);
+    }
   }
 }
 

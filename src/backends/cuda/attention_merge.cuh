@@ -1,6 +1,6 @@
 // Where the parts of a decoded row meet: its warps' results in shared memory, its splits' in
-// scratch, merged in their order, and what is made of the sum (division, gate). Two ways to merge
-// splits, in memory or in registers, give the same bits.
+// registers, merged in their order, and what is made of the sum (division, gate). Where splits meet
+// in memory (attention_slices.cuh) or in a cluster (rope_attention.cu), the bits are the same.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,6 @@ struct DecodeShared {
   float largest[kDecodeWarps][kTiles][kColumns];
   float totals[kDecodeWarps][kTiles][kColumns];
   uint64_t landed[kDecodeWarps][kStages<kTiles>];
-  int arrived;
 };
 
 struct DecodeParams {
@@ -127,29 +126,6 @@ __device__ void merge_warps(Shared& shared, WarpSum<kTiles, kDims16>& sum,
   __syncthreads();
 }
 
-// A split's result in scratch.
-__device__ __forceinline__ void store_partial(float* to, const HeadSum& sum) {
-#pragma unroll
-  for (int i = 0; i < kValues; ++i) {
-    __stcg(to + threadIdx.x + i * kDecodeThreads, sum.values[i]);
-  }
-  if (threadIdx.x < kColumns) {
-    __stcg(to + kTileFloats + threadIdx.x, sum.largest);
-    __stcg(to + kTileFloats + kColumns + threadIdx.x, sum.total);
-  }
-}
-__device__ __forceinline__ HeadSum load_partial(const float* from) {
-  const int head = static_cast<int>(threadIdx.x) % kColumns;
-  HeadSum sum;
-  sum.largest = __ldcg(from + kTileFloats + head);
-  sum.total = __ldcg(from + kTileFloats + kColumns + head);
-#pragma unroll
-  for (int i = 0; i < kValues; ++i) {
-    sum.values[i] = __ldcg(from + threadIdx.x + i * kDecodeThreads);
-  }
-  return sum;
-}
-
 // Divides, applies the gate and stores a row's heads of one kv head.
 template <int kTiles>
 __device__ void finish(DecodeShared<kTiles>& shared, const AttentionArgs& args, int64_t t,
@@ -180,45 +156,6 @@ __device__ void finish(DecodeShared<kTiles>& shared, const AttentionArgs& args, 
     store(static_cast<bf16*>(args.out) + t * args.out_stride + query_head * kHeadDim + dim, out);
   }
   __syncthreads();
-}
-
-// Adds a split to those of its row and head; true in the block that brought the last one, whose
-// `sums` are then the row's.
-template <int kTiles>
-__device__ bool merge_splits(DecodeShared<kTiles>& shared, const DecodeParams& params,
-                             const DecodeItem& item, HeadSum (&sums)[kTiles]) {
-  const int splits = item.row_splits();
-  if (splits == 1) {
-    return true;
-  }
-  const int64_t row_head = int64_t{item.rank} * params.args.num_kv_heads + item.head;
-  float* row_partials = params.partials + row_head * kMaxSplits * kTiles * kPartialFloats;
-#pragma unroll
-  for (int n = 0; n < kTiles; ++n) {
-    store_partial(row_partials + (item.split * kTiles + n) * kPartialFloats, sums[n]);
-  }
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    shared.arrived = atomicAdd(params.counters + row_head, 1);
-  }
-  __syncthreads();
-  if (shared.arrived != splits - 1) {
-    return false;
-  }
-  __threadfence();
-#pragma unroll
-  for (int n = 0; n < kTiles; ++n) {
-    sums[n] = load_partial(row_partials + n * kPartialFloats);
-#pragma unroll 4
-    for (int split = 1; split < splits; ++split) {
-      sums[n].merge(load_partial(row_partials + (split * kTiles + n) * kPartialFloats));
-    }
-  }
-  if (threadIdx.x == 0) {
-    params.counters[row_head] = 0;
-  }
-  return true;
 }
 
 }  // namespace deltaserve::cuda

@@ -67,7 +67,8 @@ __device__ __forceinline__ int splits_of(int context, int rows) {
 // block, which then merges them in registers, in the same order and with the same bits.
 struct DecodePlan {
   bool whole;
-  int units;  // items, or (row, head) pairs
+  int pairs;  // of a row and a head
+  int units;  // these, or items
 };
 
 // A whole warp calls it.
@@ -90,7 +91,7 @@ __device__ __forceinline__ DecodePlan plan_items(const BatchView& batch, int num
   const int whole_time = (pairs + grid - 1) / grid * longest * 2;
   const int split_time = (items + grid - 1) / grid * 3;
   const bool whole = rows > kMaxSplitRows || whole_time < split_time;
-  return {whole, whole ? pairs : items};
+  return {whole, pairs, whole ? pairs : items};
 }
 
 // The item of number `index`; with `whole`, the first item of the (row, head) of that number.

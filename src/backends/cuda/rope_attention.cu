@@ -20,7 +20,7 @@ namespace {
 
 // KV blocks of a row up to which clusters of 16 and of 8 are the faster form: beyond, more
 // multiprocessors are.
-constexpr int32_t kMostBlocks = 1024;
+constexpr int32_t kMostBlocks = 512;
 constexpr int32_t kMostBlocksOfEight = 256;
 
 // Half `part` of the dimensions of a KV block's V.
