@@ -12,7 +12,8 @@
 #include "backends/cuda/attention_kernels.h"
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/rope_attention_heads.cuh"
-#include "backends/cuda/rope_attention_parts.cuh"
+#include "backends/cuda/rope_attention_inputs.cuh"
+#include "backends/cuda/rope_attention_layout.cuh"
 
 namespace deltaserve {
 namespace cuda {
@@ -79,16 +80,17 @@ __device__ __forceinline__ void send_split(RopeShared<kCluster>& shared, int spl
   const uint32_t received = shared_address(&shared.received);
 #pragma unroll
   for (int i = 0; i < kThreadValues; ++i) {
-    const int element = static_cast<int>(threadIdx.x) + i * kRopeThreads;
-    const int rank = element / kSlice<kCluster>;
+    const unsigned element = threadIdx.x + i * kRopeThreads;
+    const int rank = static_cast<int>(element / kSlice<kCluster>);
     const uint32_t to = shared_address(&shared.slices[split][element % kSlice<kCluster>]);
     store_counted(shared_address_at(to, rank), sum.values[i], shared_address_at(received, rank));
   }
-  const int rank = static_cast<int>(threadIdx.x) / kColumns;
+  const unsigned rank = threadIdx.x / kColumns;
   if (rank < kCluster) {
-    const int head = static_cast<int>(threadIdx.x) % kColumns;
-    store_counted(shared_address_at(shared_address(&shared.states[split][head]), rank),
-                  make_float2(sum.largest, sum.total), shared_address_at(received, rank));
+    const uint32_t to = shared_address(&shared.states[split][threadIdx.x % kColumns]);
+    store_counted(shared_address_at(to, static_cast<int>(rank)),
+                  make_float2(sum.largest, sum.total),
+                  shared_address_at(received, static_cast<int>(rank)));
   }
 }
 

@@ -6,7 +6,8 @@
 #include <cstdint>
 
 #include "backends/cuda/launch.h"
-#include "backends/cuda/rope_attention_parts.cuh"
+#include "backends/cuda/rope_attention_inputs.cuh"
+#include "backends/cuda/rope_attention_layout.cuh"
 
 namespace deltaserve::cuda {
 
