@@ -184,15 +184,13 @@ void Decoder::inject_vision(const Batch& batch) const {
 
 void Decoder::run_layers(const Step& step, bool wanted, const HiddenCallback& on_hidden) {
   auto* residual = workspace_->residual.as<float>();
-  add_norm(residual, nullptr, layers_.front().input_norm, workspace_->normed.data(), step.T);
-  NormedRows x = {.rows = workspace_->normed.data()};
+  run_input(step, layers_.front(), nullptr);
   size_t linear_index = 0;
   size_t full_index = 0;
   for (size_t i = 0;; ++i) {
     const DecoderLayer& layer = layers_[i];
     const bool last = i + 1 == layers_.size();
     report_hidden(on_hidden, static_cast<int32_t>(i), DType::kF32, residual, step.T);
-    backend_.linear(layer.input(step, x));
     if (const auto* linear = std::get_if<GatedDeltaNet>(&layer.mixer)) {
       linear->mix(step, cache_.linear_state(linear_index));
       ++linear_index;
@@ -201,26 +199,37 @@ void Decoder::run_layers(const Step& step, bool wanted, const HiddenCallback& on
       ++full_index;
     }
     if (last) return;
-    x = run_to_next(step, layer, layers_[i + 1]);
+    run_to_next(step, layer, layers_[i + 1]);
   }
 }
 
-NormedRows Decoder::run_to_next(const Step& step, const DecoderLayer& layer,
-                                const DecoderLayer& next) const {
+void Decoder::run_input(const Step& step, const DecoderLayer& layer, const float* pending) const {
+  void* normed = workspace_->normed.data();
+  const AddRmsNormArgs norm =
+      norm_args(workspace_->residual.as<float>(), pending, layer.input_norm, normed, step.T);
+  const LinearArgs input = layer.input(step, {.rows = normed});
+  if (!backend_.norm_linear(norm, input)) {
+    backend_.add_rms_norm(norm);
+    backend_.linear(input);
+  }
+}
+
+void Decoder::run_to_next(const Step& step, const DecoderLayer& layer,
+                          const DecoderLayer& next) const {
   if (const auto* mlp = std::get_if<Mlp>(&layer.ffn)) {
     const NormedRows x =
         add_normed(step, layer.output(step), layer.post_attention_norm, 2 * mlp->gate_up().I);
-    return add_normed(step, mlp->run_gate_up(step, x), next.input_norm,
-                      next.input(step, {}).weight->N);
+    backend_.linear(next.input(step, add_normed(step, mlp->run_gate_up(step, x), next.input_norm,
+                                                next.input(step, {}).weight->N)));
+    return;
   }
   auto* residual = workspace_->residual.as<float>();
   auto* delta = workspace_->delta.as<float>();
-  void* normed = workspace_->normed.data();
-  const float* pending = step.add_linear(layer.output(step), residual, delta);
-  pending = run_ffn(step, layer,
-                    {.residual = residual, .pending = pending, .delta = delta, .normed = normed});
-  add_norm(residual, pending, next.input_norm, normed, step.T);
-  return {.rows = normed};
+  const Rows rows = {.residual = residual,
+                     .pending = step.add_linear(layer.output(step), residual, delta),
+                     .delta = delta,
+                     .normed = workspace_->normed.data()};
+  run_input(step, next, run_ffn(step, layer, rows));
 }
 
 NormedRows Decoder::add_normed(const Step& step, const LinearArgs& product,
@@ -300,15 +309,20 @@ void Decoder::finish_rows(const Step& step, const LinearArgs& output, Rows rows)
   add_norm(rows.residual, lacking, norm_, rows.normed, step.T);
 }
 
+AddRmsNormArgs Decoder::norm_args(float* residual, const float* delta, const DeviceBuffer& weight,
+                                  void* out, int64_t rows) const {
+  return {.T = rows,
+          .H = config_.hidden_size,
+          .residual = residual,
+          .delta = delta,
+          .weight = weight.as<float>(),
+          .eps = config_.rms_norm_eps,
+          .out = out};
+}
+
 void Decoder::add_norm(float* residual, const float* delta, const DeviceBuffer& weight, void* out,
                        int64_t rows) const {
-  backend_.add_rms_norm({.T = rows,
-                         .H = config_.hidden_size,
-                         .residual = residual,
-                         .delta = delta,
-                         .weight = weight.as<float>(),
-                         .eps = config_.rms_norm_eps,
-                         .out = out});
+  backend_.add_rms_norm(norm_args(residual, delta, weight, out, rows));
 }
 
 // Runs of consecutive rows are one copy: a prefill's logits rows, or a batch of decodes.

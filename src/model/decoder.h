@@ -69,9 +69,11 @@ class Decoder final : public Model {
   // All layers, of the last one only what its caches and, if results are `wanted`, its output
   // projection need.
   void run_layers(const Step& step, bool wanted, const HiddenCallback& on_hidden);
-  // From a mixer to the next layer's: output projection, feed-forward network and norms.
-  NormedRows run_to_next(const Step& step, const DecoderLayer& layer,
-                         const DecoderLayer& next) const;
+  // What stands between two mixers: output projection, feed-forward network, norms, and the next
+  // layer's input projection.
+  void run_to_next(const Step& step, const DecoderLayer& layer, const DecoderLayer& next) const;
+  // residual += pending, and a mixer's input projection of its norm.
+  void run_input(const Step& step, const DecoderLayer& layer, const float* pending) const;
   // residual += product, and its norm for a product with `next_rows` rows of weights.
   NormedRows add_normed(const Step& step, const LinearArgs& product, const DeviceBuffer& weight,
                         int64_t next_rows) const;
@@ -82,6 +84,8 @@ class Decoder final : public Model {
   void run_head(const Step& step, const Batch& batch, const HiddenCallback& on_hidden);
   // The last layer from its output projection on, and the final norm, for `step.T` rows.
   void finish_rows(const Step& step, const LinearArgs& output, Rows rows) const;
+  AddRmsNormArgs norm_args(float* residual, const float* delta, const DeviceBuffer& weight,
+                           void* out, int64_t rows) const;
   void add_norm(float* residual, const float* delta, const DeviceBuffer& weight, void* out,
                 int64_t rows) const;
   void gather_rows(const std::vector<int32_t>& rows, const void* from, void* to,

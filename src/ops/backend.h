@@ -100,6 +100,11 @@ class Backend {
     return std::nullopt;
   }
   virtual void add_rms_norm(const AddRmsNormArgs& args) = 0;
+  // May fuse the two ops, `args.x` being `norm.out`, which then stays as it was. Returns whether it
+  // did; else nothing has happened.
+  virtual bool norm_linear(const AddRmsNormArgs& /*norm*/, const LinearArgs& /*args*/) {
+    return false;
+  }
   virtual void qk_norm_rope(const QkNormRopeArgs& args) = 0;
   virtual void write_kv(const WriteKvArgs& args) = 0;
   // May fuse the two ops before; the rows of k may then stay as they were. Returns whether it did;

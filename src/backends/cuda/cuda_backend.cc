@@ -98,6 +98,9 @@ class CudaBackend final : public Backend {
   }
   void gate_up_silu(const GateUpSiluArgs& args) override { launch_gate_up_silu(context_, args); }
   void add_rms_norm(const AddRmsNormArgs& args) override { launch_add_rms_norm(context_, args); }
+  bool norm_linear(const AddRmsNormArgs& norm, const LinearArgs& args) override {
+    return launch_norm_linear(context_, norm, args);
+  }
   void qk_norm_rope(const QkNormRopeArgs& args) override { launch_qk_norm_rope(context_, args); }
   void write_kv(const WriteKvArgs& args) override { launch_write_kv(context_, args); }
   bool qk_norm_rope_write_kv(const QkNormRopeArgs& args, const WriteKvArgs& writing) override {

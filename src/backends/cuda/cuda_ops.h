@@ -18,6 +18,7 @@ bool launch_add_linear(CudaContext& context, const LinearArgs& args);
 std::optional<NormScale> launch_linear_norm(CudaContext& context, const LinearNormArgs& args);
 void launch_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args);
 void launch_add_rms_norm(CudaContext& context, const AddRmsNormArgs& args);
+bool launch_norm_linear(CudaContext& context, const AddRmsNormArgs& norm, const LinearArgs& args);
 void launch_qk_norm_rope(CudaContext& context, const QkNormRopeArgs& args);
 void launch_write_kv(CudaContext& context, const WriteKvArgs& args);
 // Both, and attention, of a decode step of few sequences; false: it does not serve this.

@@ -92,6 +92,7 @@ std::vector<KernelInfo> cuda_kernel_table(const CudaContext& context) {
                         : "a warp a row, float32"},
       {"causal_conv1d", rows},
       {"add_rms_norm", rows},
+      {"norm_linear", bf16 ? "one row of 2,048: one kernel; else the ops" : "the ops"},
       {"qk_norm_rope", rows},
       {"qk_norm_rope_write_kv", rows},
       {"rope_attention",

@@ -9,6 +9,7 @@
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/row_norm.cuh"
+#include "backends/cuda/row_pieces.cuh"
 #include "backends/cuda/row_product.h"
 #include "backends/cuda/skinny_tile.cuh"
 
@@ -18,8 +19,8 @@ namespace {
 
 constexpr int kWarps = kRowWarps;
 constexpr int kRows = kRowRows;
-constexpr int kPieces = 4;         // of a row that are on the way
-constexpr int kPiece = kWarp * 8;  // elements: 16 bytes a lane
+constexpr int kPieces = 4;  // of a row that are on the way
+constexpr int kPiece = kRowPiece;
 
 struct RowParams {
   const bf16* weight;  // [rows][K]
@@ -41,16 +42,6 @@ __device__ __forceinline__ void load_pieces(const bf16* const (&rows)[kRows], in
     for (int r = 0; r < kRows; ++r) {
       pieces[r][p] = load_once(rows[r] + k + p * kPiece);
     }
-  }
-}
-
-__device__ __forceinline__ void add_products(uint4 w, const float (&x)[8], float& sum) {
-  const uint32_t words[4] = {w.x, w.y, w.z, w.w};
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const float2 pair = unpack_bf16(words[i]);
-    sum = fmaf(pair.x, x[2 * i], sum);
-    sum = fmaf(pair.y, x[2 * i + 1], sum);
   }
 }
 
@@ -228,6 +219,11 @@ void launch_products(const CudaContext& context, const RowParams& params) {
 
 bool serves_row(const CudaContext& context, int64_t M, int64_t K) {
   return context.compute_dtype == DType::kBF16 && M == 1 && K % (cuda::kPieces * cuda::kPiece) == 0;
+}
+
+bool serves_whole_rows(const CudaContext& context, const LinearArgs& args) {
+  const auto& weight = static_cast<const CudaLinear&>(*args.weight);
+  return serves_row(context, args.M, weight.K) && cuda::takes_whole_rows(weight.N, weight.K);
 }
 
 namespace {
