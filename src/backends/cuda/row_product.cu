@@ -1,6 +1,6 @@
 // linear and gate_up_silu of one row of x in bfloat16: a warp sums two rows of W, 512 neighbouring
-// bytes of each at a time, with four such pieces of each row on the way. Two rows of 2,048 or one
-// of 4,096 are all on the way at once. Bound by reading W once; the first pieces are asked for
+// bytes of each at a time, with four such pieces of each row on the way. Two rows of 2,048 or
+// 4,096 are all on the way at once. Bound by reading W once; the first pieces are asked for
 // before the kernel before this one has ended, and the next kernel may do so as soon as all blocks
 // of this one have begun. It takes rows of a norm without its scale, and makes them
 // (norm_scale.cuh).
@@ -208,7 +208,7 @@ void launch_products(const CudaContext& context, const RowParams& params) {
   if (whole && params.K == 8 * kPiece) {
     launch_whole_rows<Out, 2, 8, 4>(context, params);
   } else if (whole) {
-    launch_whole_rows<Out, 1, 16, 8>(context, params);
+    launch_whole_rows<Out, 2, 16, 4>(context, params);
   } else {
     launch_rows<ProductResult::kPlain, Out>(context, params);
   }
