@@ -81,6 +81,67 @@ __global__ void __launch_bounds__(kThreads) norm_in_registers(NormRows rows, X* 
   }
 }
 
+// The same of many rows: a block has half of the threads, each of which stands for two of the form
+// above, so that the sum has its order; more rows are on the way at a time, and the weight, which
+// stays in the first-level cache, is asked for last.
+template <typename X, int Vectors>
+__global__ void __launch_bounds__(kThreads / 2) norm_of_many(NormRows rows, X* out) {
+  constexpr int kHalf = kThreads / 2;
+  constexpr int kWarps = kHalf / kWarp;
+  __shared__ float partial[2 * kWarps];
+  const int64_t row = blockIdx.x * rows.H;
+  const int64_t first = int64_t{threadIdx.x} * kVector;
+  float values[2 * Vectors][kVector] = {};
+  float added[2 * Vectors][kVector] = {};
+  wait_for_previous();
+#pragma unroll
+  for (int v = 0; v < 2 * Vectors; ++v) {
+    const int64_t i = first + int64_t{v} * kHalf * kVector;
+    if (i < rows.H) {
+      load(rows.residual + row + i, values[v]);
+      if (rows.delta != nullptr) {
+        load(rows.delta + row + i, added[v]);
+      }
+    }
+  }
+  float sums[2] = {};
+#pragma unroll
+  for (int v = 0; v < 2 * Vectors; ++v) {
+#pragma unroll
+    for (int j = 0; j < kVector; ++j) {
+      values[v][j] += added[v][j];
+      sums[v % 2] += values[v][j] * values[v][j];
+    }
+  }
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const float sum = warp_sum(sums[half]);
+    if (lane == 0) {
+      partial[half * kWarps + threadIdx.x / kWarp] = sum;
+    }
+  }
+  __syncthreads();
+  const float sum = warp_sum(lane < 2 * kWarps ? partial[lane] : 0.0F);
+  const float scale = 1.0F / sqrtf(sum / static_cast<float>(rows.H) + rows.eps);
+#pragma unroll
+  for (int v = 0; v < 2 * Vectors; ++v) {
+    const int64_t i = first + int64_t{v} * kHalf * kVector;
+    if (i < rows.H) {
+      float factors[kVector];
+      load(rows.weight + i, factors);
+      if (rows.delta != nullptr) {
+        store(rows.residual + row + i, values[v]);
+      }
+#pragma unroll
+      for (int j = 0; j < kVector; ++j) {
+        values[v][j] *= scale * (1.0F + factors[j]);
+      }
+      store(out + row + i, values[v]);
+    }
+  }
+}
+
 // Any H: the second pass reads the row again.
 template <typename X>
 __global__ void __launch_bounds__(kThreads) norm_in_two_passes(NormRows rows, X* out) {
@@ -105,14 +166,45 @@ __global__ void __launch_bounds__(kThreads) norm_in_two_passes(NormRows rows, X*
 template <typename X>
 using NormKernel = void (*)(NormRows, X*);
 
-template <typename X, bool kBeside>
+// How a number of rows is normed: one of them or few with the next kernel let in at once, or many.
+enum class NormForm { kPlain, kBeside, kMany };
+
+template <typename X, NormForm kForm, int Vectors>
+constexpr NormKernel<X> kernel_of() {
+  if constexpr (kForm == NormForm::kMany) {
+    return norm_of_many<X, Vectors>;
+  } else {
+    return norm_in_registers<X, Vectors, kForm == NormForm::kBeside>;
+  }
+}
+
+template <typename X, NormForm kForm>
 NormKernel<X> choose_kernel(int64_t H) {
   constexpr int64_t kStep = int64_t{kThreads} * kVector;
   static constexpr NormKernel<X> kKernels[kMaxVectors] = {
-      norm_in_registers<X, 1, kBeside>, norm_in_registers<X, 2, kBeside>,
-      norm_in_registers<X, 3, kBeside>, norm_in_registers<X, 4, kBeside>};
+      kernel_of<X, kForm, 1>(), kernel_of<X, kForm, 2>(), kernel_of<X, kForm, 3>(),
+      kernel_of<X, kForm, 4>()};
   const int64_t vectors = ceil_div(H, kStep);
   return H % kVector == 0 && vectors <= kMaxVectors ? kKernels[vectors - 1] : norm_in_two_passes<X>;
+}
+
+template <typename X>
+void launch_norm(const CudaContext& context, const AddRmsNormArgs& args, bool beside) {
+  constexpr int64_t kFewestOfMany = 1024;
+  const bool in_registers = args.H % kVector == 0 && args.H <= kMaxVectors * kVector * kThreads;
+  const bool many = in_registers && args.T >= kFewestOfMany;
+  const NormRows rows = {.residual = args.residual,
+                         .delta = args.delta,
+                         .weight = args.weight,
+                         .H = args.H,
+                         .eps = args.eps};
+  const auto kernel = many     ? choose_kernel<X, NormForm::kMany>(args.H)
+                      : beside ? choose_kernel<X, NormForm::kBeside>(args.H)
+                               : choose_kernel<X, NormForm::kPlain>(args.H);
+  launch_early(
+      context, kernel,
+      {.grid = dim3(static_cast<unsigned>(args.T)), .block = dim3(many ? kThreads / 2 : kThreads)},
+      rows, static_cast<X*>(args.out));
 }
 
 // Whether the next product is one whose blocks ask for W as soon as they find room: of one row, or
@@ -129,18 +221,8 @@ void launch_add_rms_norm(CudaContext& context, const AddRmsNormArgs& args) {
 }
 
 void launch_add_rms_norm(CudaContext& context, const AddRmsNormArgs& args, bool beside) {
-  const cuda::NormRows rows = {.residual = args.residual,
-                               .delta = args.delta,
-                               .weight = args.weight,
-                               .H = args.H,
-                               .eps = args.eps};
-  cuda::with_x(context.compute_dtype, [&]<typename X>(X*) {
-    const auto kernel =
-        beside ? cuda::choose_kernel<X, true>(args.H) : cuda::choose_kernel<X, false>(args.H);
-    cuda::launch_early(context, kernel,
-                       {.grid = dim3(static_cast<unsigned>(args.T)), .block = dim3(cuda::kThreads)},
-                       rows, static_cast<X*>(args.out));
-  });
+  cuda::with_x(context.compute_dtype,
+               [&]<typename X>(X*) { cuda::launch_norm<X>(context, args, beside); });
 }
 
 }  // namespace deltaserve

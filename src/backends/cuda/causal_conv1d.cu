@@ -69,6 +69,12 @@ __device__ __forceinline__ void store_channels(T* to, const float (&from)[N]) {
   }
 }
 
+// A thread's channels of a row as they lie in memory.
+template <typename X, int N>
+struct alignas(sizeof(X) * N) Piece {
+  X values[N];
+};
+
 // A thread's channels of one sequence.
 template <typename X, int N>
 struct Channels {
@@ -130,21 +136,42 @@ struct Channels {
     }
   }
 
+  // All inputs of a batch of rows are asked for before the first of them is needed.
   __device__ void slide(int32_t row, int32_t end) {
-#pragma unroll 4
-    for (; row < end; ++row) {
-      float x[N];
-      float out[N];
-      read(row, x);
+    constexpr int32_t kBatch = 8;
+    const X* from = conv.x + row * conv.x_stride + c;
+    X* to = conv.out + row * conv.out_stride + c;
+    for (; row + kBatch <= end; row += kBatch) {
+      Piece<X, N> pieces[kBatch];
 #pragma unroll
-      for (int j = 0; j < N; ++j) {
-        out[j] = conv_output(weight[j], last[0][j], last[1][j], last[2][j], x[j]);
-        last[0][j] = last[1][j];
-        last[1][j] = last[2][j];
-        last[2][j] = x[j];
+      for (auto& piece : pieces) {
+        piece = *reinterpret_cast<const Piece<X, N>*>(from);
+        from += conv.x_stride;
       }
-      store_channels<N>(conv.out + row * conv.out_stride + c, out);
+#pragma unroll
+      for (const auto& piece : pieces) {
+        make_row(to, piece);
+        to += conv.out_stride;
+      }
     }
+    for (; row < end; ++row) {
+      make_row(to, *reinterpret_cast<const Piece<X, N>*>(from));
+      from += conv.x_stride;
+      to += conv.out_stride;
+    }
+  }
+
+  __device__ void make_row(X* to, const Piece<X, N>& piece) {
+    float out[N];
+#pragma unroll
+    for (int j = 0; j < N; ++j) {
+      const float x = to_float(piece.values[j]);
+      out[j] = conv_output<X>(weight[j], last[0][j], last[1][j], last[2][j], x);
+      last[0][j] = last[1][j];
+      last[1][j] = last[2][j];
+      last[2][j] = x;
+    }
+    store_channels<N>(to, out);
   }
 };
 

@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(kDecodeThreads, State::kBlocks)
     named_barrier<kDecodeThreads>(1);
     float y[4];
     load<4>(shared.out + lane * 4, y);
-    norm_head<4>(y, z, norm_weight, kDecodeDim, decode.eps);
+    norm_head<X, 4>(y, z, norm_weight, kDecodeDim, decode.eps);
     store<4>(decode.out + s * decode.out_stride + head * kDecodeDim + lane * 4, y);
   }
   if (warp == kKeyWarp && __shfl_sync(kAllLanes, replaces ? 1 : 0, 0) != 0) {

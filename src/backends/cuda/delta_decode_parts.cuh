@@ -80,7 +80,7 @@ struct ConvLane {
     float out[4];
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      out[j] = conv_output(weight[j], last[0][j], last[1][j], last[2][j], x[j]);
+      out[j] = conv_output<X>(weight[j], last[0][j], last[1][j], last[2][j], x[j]);
     }
     store<4>(to, out);
   }

@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kWarps* kWarp) gated_rms_norm(const Norm<X> no
 #pragma unroll
   for (int i = 0; i < kHeads; ++i) {
     const int head = first + i * kWarps;
-    norm_head<N>(x[i], z[i], weight, norm.head_dim, norm.eps);
+    norm_head<X, N>(x[i], z[i], weight, norm.head_dim, norm.eps);
     if (head >= norm.num_heads) {
       return;
     }

@@ -6,8 +6,8 @@
 
 namespace deltaserve::cuda {
 
-// x <- weight * (x / rms(x)) * silu(z); lanes beyond the head hold zeros.
-template <int N>
+// For an output of X: x <- weight * (x / rms(x)) * silu(z); lanes beyond the head hold zeros.
+template <typename X, int N>
 __device__ __forceinline__ void norm_head(float (&x)[N], const float (&z)[N],
                                           const float (&weight)[N], int head_dim, float eps) {
   float squares = 0.0F;
@@ -15,10 +15,10 @@ __device__ __forceinline__ void norm_head(float (&x)[N], const float (&z)[N],
   for (int i = 0; i < N; ++i) {
     squares = fmaf(x[i], x[i], squares);
   }
-  const float scale = 1.0F / sqrtf(warp_sum(squares) / static_cast<float>(head_dim) + eps);
+  const float scale = rsqrtf(warp_sum(squares) / static_cast<float>(head_dim) + eps);
 #pragma unroll
   for (int i = 0; i < N; ++i) {
-    x[i] = weight[i] * (x[i] * scale) * silu(z[i]);
+    x[i] = weight[i] * (x[i] * scale) * silu_for<X>(z[i]);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "backends/cuda/device_math.cuh"
 #include "backends/cuda/mma.cuh"
 
 namespace deltaserve::cuda {
@@ -24,13 +25,6 @@ __device__ __forceinline__ void mma_bf16(float (&d)[4], uint32_t a0, uint32_t a1
 __device__ __forceinline__ uint32_t transpose_tile(uint32_t tile) {
   uint32_t out;
   asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(out) : "r"(tile));
-  return out;
-}
-
-// 2^x to a relative 2^-22; 0 of -infinity.
-__device__ __forceinline__ float exp2_fast(float x) {
-  float out;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(x));
   return out;
 }
 
