@@ -83,6 +83,7 @@ void check_delta_decode(CudaContext& context);
 void time_delta_decode(CudaContext& context);
 void check_many_rows(CudaContext& context);
 void time_many_rows(CudaContext& context);
+void time_sustained(CudaContext& context);
 void check_invariant(CudaContext& context);
 void time_invariant(CudaContext& context);
 void check_vision(CudaContext& context);

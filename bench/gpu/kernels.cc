@@ -1,8 +1,8 @@
 // Attention, of text and of pictures, decoding delta layers, experts and matrix products of few and
 // of many rows on CUDA: checked against float64 on odd shapes, in both dtypes, then timed beside
 // their floors.
-//   bench_gpu_kernels check|time
-//   [attention|mixer|delta|experts|skinny|layers|many_rows|invariant|vision]
+//   bench_gpu_kernels check|time [attention|mixer|delta|experts|skinny|layers|many_rows|
+//                                 sustained|invariant|vision]
 #include <cstdio>
 #include <string>
 
@@ -16,7 +16,8 @@ int main(int argc, char** argv) {
   if (mode != "check" && mode != "time") {
     std::fprintf(stderr,
                  "usage: bench_gpu_kernels check|time "
-                 "[attention|mixer|delta|experts|skinny|layers|many_rows|invariant|vision]\n");
+                 "[attention|mixer|delta|experts|skinny|layers|many_rows|sustained|invariant|"
+                 "vision]\n");
     return 2;
   }
   const auto wanted = [&](const char* name) { return only.empty() || only == name; };
@@ -26,6 +27,7 @@ int main(int argc, char** argv) {
       if (wanted("skinny")) bench::time_skinny(bf16);
       if (wanted("layers")) bench::time_layers(bf16);
       if (wanted("many_rows")) bench::time_many_rows(bf16);
+      if (wanted("sustained")) bench::time_sustained(bf16);
       if (wanted("invariant")) bench::time_invariant(bf16);
       if (wanted("attention")) bench::time_attention(bf16);
       if (wanted("mixer")) bench::time_mixer(bf16);
