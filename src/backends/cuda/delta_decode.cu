@@ -42,7 +42,7 @@ __device__ __forceinline__ void replace_history(const Shared& shared, float* key
 template <typename X, typename State>
 __global__ void __launch_bounds__(kDecodeThreads, State::kBlocks)
     delta_decode(const DeltaDecode<X> decode) {
-  if constexpr (State::kHopper && !kHopperCode) {
+  if constexpr (State::kStaged && !kHopperCode) {
     return;
   }
   extern __shared__ uint4 shared_memory[];
@@ -82,8 +82,16 @@ __global__ void __launch_bounds__(kDecodeThreads, State::kBlocks)
     conv.load_history(history, C, fresh);
   }
   State state(shared.state, warp);
-  state.ask(rows, fresh, lane);
+  const bool early = !State::kStaged || static_cast<int>(blockIdx.x) < decode.early_blocks;
+  if (early) {
+    state.ask(rows, fresh, lane);
+  } else if (decode.fetches && !fresh && lane == 0) {
+    prefetch_to_l2(rows, kDecodeRows * kDecodeDim * static_cast<int>(sizeof(float)));
+  }
   wait_for_previous();
+  if (!early) {
+    state.ask(rows, fresh, lane);
+  }
 
   if (warp < kConvWarps) {
     load<4>(decode.x + s * decode.x_stride + channel, conv.x);
@@ -135,7 +143,7 @@ __global__ void __launch_bounds__(kDecodeThreads, State::kBlocks)
   }
 }
 
-template <typename X, typename State>
+template <typename State, typename X>
 void launch_with(const CudaContext& context, const DeltaDecode<X>& decode, int32_t num_seqs) {
   const auto kernel = delta_decode<X, State>;
   constexpr size_t kBytes = sizeof(DeltaDecodeShared<X, State>);
@@ -149,24 +157,28 @@ void launch_with(const CudaContext& context, const DeltaDecode<X>& decode, int32
                decode);
 }
 
-// The products around it decide where the state is. Those of 9 to kMaxStreamedRows rows fill shared
-// memory: staged. Those of fewer would lose their first-level cache beside that, and gain if the
-// second level keeps what is theirs.
+// Beside products of more than 8 rows, which fill shared memory, the state is staged there; beside
+// those of fewer that would cost them their first-level cache. A kernel has not ended while copies
+// to blocks of the next one are on their way in its multiprocessors: with few sequences a third of
+// the blocks wait for that, with many all fetch into the second-level cache only.
 template <typename X>
-void launch_decode(const CudaContext& context, const DeltaDecode<X>& decode, int32_t num_seqs) {
+void launch_decode(const CudaContext& context, DeltaDecode<X> decode, int32_t num_seqs) {
   constexpr int32_t kArch = 90;
   constexpr int32_t kMostInRegisters = 8;
   if constexpr (std::is_same_v<X, bf16>) {
-    if (context.device.arch == kArch && num_seqs <= kMostInRegisters) {
-      launch_with<X, RegisterState<true>>(context, decode, num_seqs);
+    if (context.device.arch == kArch && num_seqs > kMostInRegisters) {
+      decode.fetches = num_seqs > kMaxStreamedRows;
+      decode.early_blocks =
+          decode.fetches ? 0 : (StagedState::kBlocks - 1) * context.device.num_sms;
+      launch_with<StagedState>(context, decode, num_seqs);
       return;
     }
-    if (context.device.arch == kArch && num_seqs <= kMaxStreamedRows) {
-      launch_with<X, StagedState>(context, decode, num_seqs);
+    if (context.device.arch == kArch) {
+      launch_with<RegisterState<true>>(context, decode, num_seqs);
       return;
     }
   }
-  launch_with<X, RegisterState<false>>(context, decode, num_seqs);
+  launch_with<RegisterState<false>>(context, decode, num_seqs);
 }
 
 }  // namespace

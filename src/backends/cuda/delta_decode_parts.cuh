@@ -41,6 +41,8 @@ struct DeltaDecode {
   X* out;  // [B, Hv * dv]
   int64_t out_stride;
   int32_t* readers;  // [B, Hk] blocks that have read a key head's history; 0 before and after
+  int32_t early_blocks = 0;  // that read their state before the kernel in front has ended;
+  bool fetches = false;      // the others fetch it into the second-level cache by then
 };
 
 template <typename X, typename State>

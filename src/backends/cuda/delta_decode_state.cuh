@@ -35,7 +35,7 @@ __device__ __forceinline__ void store_four(float* to, const float* from, uint64_
 template <bool Once>
 struct RegisterState {
   static constexpr int kBlocks = 2;
-  static constexpr bool kHopper = false;
+  static constexpr bool kStaged = false;
   struct Shared {};
 
   uint64_t policy = 0;
@@ -94,7 +94,7 @@ struct RegisterState {
 // cache, of which there is little behind and in front of kernels that fill shared memory.
 struct StagedState {
   static constexpr int kBlocks = 3;
-  static constexpr bool kHopper = true;
+  static constexpr bool kStaged = true;
   static constexpr uint32_t kBytes = kDecodeRows * kDecodeDim * sizeof(float);
   struct Shared {
     alignas(128) float rows[kDecodeDim][kDecodeDim];
