@@ -8,6 +8,7 @@
 #include "backends/cpu/cpu_context.h"
 #include "backends/cpu/matrix_ops.h"
 #include "cpu_test_util.h"
+#include "delta_rule_golden.h"
 #include "ops/batch_view.h"
 #include "ops/reference/delta_rule.h"
 
