@@ -21,6 +21,12 @@ struct Matrices {
   Matrix next{kNext, kHidden, 2};
   Matrix gate{kNext / 2, kHidden, 3};
   Matrix up{kNext / 2, kHidden, 4};
+
+  // The same for all cases: they take long to make.
+  static const Matrices& get() {
+    static const Matrices instance;
+    return instance;
+  }
 };
 
 struct Results {
@@ -107,9 +113,8 @@ TEST_P(LinearNorm, MatchesSeparateOpsOfTheReference) {
   const bool exact = GetParam().x_dtype == DType::kF32;
   // Two roundings to bfloat16 that differ, of x and of the result: 2^-9 / sqrt(3) each.
   const double bound = exact ? 2e-6 : 2.5e-3;
-  const Matrices matrices;
-  for (const auto& [M, scale] :
-       {std::pair{1, 1.0F}, {1, 1e-3F}, {2, 1.0F}, {9, 30.0F}, {17, 1.0F}, {32, 1.0F}}) {
+  const Matrices& matrices = Matrices::get();
+  for (const auto& [M, scale] : {std::pair{1, 1e-3F}, {2, 1.0F}, {9, 30.0F}, {18, 1.0F}}) {
     const std::string what = std::to_string(M) + " rows, " + std::to_string(scale);
     const Results actual = run(*backend, matrices, M, scale);
     const Results expected = run(*reference, matrices, M, scale);
@@ -126,7 +131,7 @@ TEST_P(LinearNorm, MatchesSeparateOpsOfTheReference) {
 // As their products do, the fused ones add up a row in one order for 9 to 32 rows.
 TEST_P(LinearNorm, ARowHasTheSameBitsInLargerSteps) {
   const auto backend = make_case_backend(GetParam());
-  const Matrices matrices;
+  const Matrices& matrices = Matrices::get();
   const Results few = run(*backend, matrices, 9, 1.0F);
   const Results many = run(*backend, matrices, 32, 1.0F);
   const auto head = [](const std::vector<float>& values, int64_t width) {
