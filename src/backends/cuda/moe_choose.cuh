@@ -39,6 +39,16 @@ __device__ __forceinline__ uint32_t largest_key_below(const uint32_t (&keys)[kSl
   return __reduce_max_sync(kAllLanes, max(max(best[0], best[1]), max(best[2], best[3])));
 }
 
+template <int kSlots>
+__device__ __forceinline__ uint32_t largest_key(const uint32_t (&keys)[kSlots]) {
+  uint32_t best = keys[0];
+#pragma unroll
+  for (int i = 1; i < kSlots; ++i) {
+    best = max(best, keys[i]);
+  }
+  return best;
+}
+
 // Bit i of the result: expert lane + 32 i is among the K largest where keys may be equal. Keys of
 // those become zero.
 template <int kSlots>
@@ -47,14 +57,17 @@ __device__ __forceinline__ uint32_t choose_among_equals(uint32_t (&keys)[kSlots]
   uint32_t chosen = 0;
 #pragma unroll 1
   for (int round = 0; round < K; ++round) {
-    const uint32_t best = largest_key_below(keys, ~0U);
+    const uint32_t own = largest_key(keys);
+    const uint32_t best = __reduce_max_sync(kAllLanes, own);
     int slot = kSlots;
 #pragma unroll
     for (int i = kSlots - 1; i >= 0; --i) {
       slot = keys[i] == best ? i : slot;
     }
-    const uint32_t id = slot < kSlots ? static_cast<uint32_t>(slot * kWarp + lane) : ~0U;
-    const bool mine = slot < kSlots && __reduce_min_sync(kAllLanes, id) == id;
+    // All lanes take part: those without the key have ids above all others.
+    const auto id = static_cast<uint32_t>(slot * kWarp + lane);
+    const uint32_t lowest = __reduce_min_sync(kAllLanes, id);
+    const bool mine = own == best && lowest == id;
 #pragma unroll
     for (int i = 0; i < kSlots; ++i) {
       keys[i] = mine && slot == i ? 0U : keys[i];

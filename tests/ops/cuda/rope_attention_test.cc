@@ -183,8 +183,10 @@ TEST_P(RopeAttentionTest, HasTheBitsOfTheSeparateOps) {
     for (const int32_t context : {0, 1, 15, 16, 126, 127, 128, 700, 1024, 2047, 2048, 2500, 5000}) {
       const auto sequences = make_sequences({{context, 1}}, 5);
       DecodeStep together(*backend_, heads, sequences);
+      // Nothing has happened where there is no fused form.
       if (!together.run(true)) {
-        GTEST_SKIP() << "no fused form";
+        EXPECT_EQ(together.cache(), DecodeStep(*backend_, heads, sequences).cache());
+        return;
       }
       DecodeStep apart(*backend_, heads, sequences);
       apart.run(false);
