@@ -1,7 +1,7 @@
 // The choice of a token's experts by a warp: K rounds of a warp-wide maximum of the router's
 // results, whose order is that of their softmax. Lane l holds experts l, l + 32, ...; equal values
 // go to the lower id first, and all do where the softmax has no numbers (NaN or an infinite
-// maximum). Ids are there before the weights, since those are what loads of weights wait for.
+// maximum).
 #pragma once
 
 #include <cstdint>
@@ -21,24 +21,6 @@ __device__ __forceinline__ uint32_t order_key(float x) {
   return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
 }
 
-// The number whose key it is.
-__device__ __forceinline__ float key_number(uint32_t key) {
-  return __uint_as_float((key & 0x80000000U) != 0 ? key & 0x7fffffffU : ~key);
-}
-
-// The warp's largest key below `bound`, or zero.
-template <int kSlots>
-__device__ __forceinline__ uint32_t largest_key_below(const uint32_t (&keys)[kSlots],
-                                                      uint32_t bound) {
-  static_assert(kSlots % 4 == 0);
-  uint32_t best[4] = {};
-#pragma unroll
-  for (int i = 0; i < kSlots; ++i) {
-    best[i % 4] = max(best[i % 4], keys[i] < bound ? keys[i] : 0U);
-  }
-  return __reduce_max_sync(kAllLanes, max(max(best[0], best[1]), max(best[2], best[3])));
-}
-
 template <int kSlots>
 __device__ __forceinline__ uint32_t largest_key(const uint32_t (&keys)[kSlots]) {
   uint32_t best = keys[0];
@@ -49,13 +31,11 @@ __device__ __forceinline__ uint32_t largest_key(const uint32_t (&keys)[kSlots]) 
   return best;
 }
 
-// Bit i of the result: expert lane + 32 i is among the K largest where keys may be equal. Keys of
-// those become zero.
+// Bit i of the result: expert lane + 32 i is among the K largest. Keys of those become zero.
 template <int kSlots>
-__device__ __forceinline__ uint32_t choose_among_equals(uint32_t (&keys)[kSlots], int32_t K) {
+__device__ __forceinline__ uint32_t choose_slots(uint32_t (&keys)[kSlots], int32_t K) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   uint32_t chosen = 0;
-#pragma unroll 1
   for (int round = 0; round < K; ++round) {
     const uint32_t own = largest_key(keys);
     const uint32_t best = __reduce_max_sync(kAllLanes, own);
@@ -64,10 +44,11 @@ __device__ __forceinline__ uint32_t choose_among_equals(uint32_t (&keys)[kSlots]
     for (int i = kSlots - 1; i >= 0; --i) {
       slot = keys[i] == best ? i : slot;
     }
-    // All lanes take part: those without the key have ids above all others.
-    const auto id = static_cast<uint32_t>(slot * kWarp + lane);
-    const uint32_t lowest = __reduce_min_sync(kAllLanes, id);
-    const bool mine = own == best && lowest == id;
+    bool mine = own == best;
+    if (__popc(__ballot_sync(kAllLanes, mine)) > 1) {
+      const auto id = static_cast<uint32_t>(slot * kWarp + lane);
+      mine = __reduce_min_sync(kAllLanes, id) == id;
+    }
 #pragma unroll
     for (int i = 0; i < kSlots; ++i) {
       keys[i] = mine && slot == i ? 0U : keys[i];
@@ -77,73 +58,33 @@ __device__ __forceinline__ uint32_t choose_among_equals(uint32_t (&keys)[kSlots]
   return chosen;
 }
 
-// What a lane knows of a token's choice.
-struct ExpertChoice {
-  uint32_t slots;    // bit i: expert lane + 32 i is chosen
-  float largest;     // of all results
-  bool has_numbers;  // the results have a softmax
-};
-
-// ids [K] ascending, of one token's results, of which a lane has its slots'. All lanes call it.
-// K rounds find the key of the last of the K largest; if not K keys reach it some are equal, and
-// they are gone through one by one.
+// ids [K] ascending and their weights [K], of one token's results, of which a lane has its slots';
+// those of experts beyond E are -infinity. All lanes call it.
 template <int kSlots>
-__device__ __forceinline__ ExpertChoice choose_ids(const float (&x)[kSlots], int32_t E, int32_t K,
-                                                   int32_t* ids) {
+__device__ __forceinline__ void choose_from(float (&x)[kSlots], int32_t E, int32_t K,
+                                            bool renormalize, int32_t* ids, float* weights) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  uint32_t keys[kSlots];
+  float largest = -INFINITY;
   bool is_nan = false;
 #pragma unroll
   for (int i = 0; i < kSlots; ++i) {
-    const bool there = lane + kWarp * i < E;
-    is_nan = is_nan || (there && isnan(x[i]));
-    keys[i] = there ? order_key(x[i]) : 0U;
+    is_nan = is_nan || isnan(x[i]);
+    largest = fmaxf(largest, x[i]);
   }
-  uint32_t bound = largest_key_below(keys, ~0U);
-  ExpertChoice choice{.slots = 0, .largest = key_number(bound), .has_numbers = false};
-  choice.has_numbers = !__any_sync(kAllLanes, is_nan) && isfinite(choice.largest);
-#pragma unroll 4
-  for (int round = 1; round < K; ++round) {
-    bound = largest_key_below(keys, bound);
-  }
-  int count = 0;
+  largest = warp_max(largest);
+  const bool has_numbers = !__any_sync(kAllLanes, is_nan) && isfinite(largest);
+  uint32_t keys[kSlots];
 #pragma unroll
   for (int i = 0; i < kSlots; ++i) {
-    const bool mine = keys[i] >= bound;
-    choice.slots |= mine ? 1U << i : 0U;
-    count += __popc(__ballot_sync(kAllLanes, mine));
+    keys[i] = lane + kWarp * i >= E ? 0U : has_numbers ? order_key(x[i]) : 1U;
   }
-  if (count != K || bound == 0 || !choice.has_numbers) {
-#pragma unroll
-    for (int i = 0; i < kSlots; ++i) {
-      keys[i] = lane + kWarp * i < E && !choice.has_numbers ? 1U : keys[i];
-    }
-    choice.slots = choose_among_equals(keys, K);
-  }
-  int at = 0;
-#pragma unroll
-  for (int i = 0; i < kSlots; ++i) {
-    const bool mine = (choice.slots >> i & 1U) != 0;
-    const unsigned marks = __ballot_sync(kAllLanes, mine);
-    if (mine) {
-      ids[at + __popc(marks & ((1U << lane) - 1U))] = lane + kWarp * i;
-    }
-    at += __popc(marks);
-  }
-  return choice;
-}
-
-// The weights [K] of the chosen experts, in the order of their ids.
-template <int kSlots>
-__device__ __forceinline__ void weigh_chosen(float (&x)[kSlots], const ExpertChoice& choice,
-                                             int32_t E, bool renormalize, float* weights) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const uint32_t chosen = choose_slots(keys, K);
   float sum = 0.0F;
 #pragma unroll
   for (int i = 0; i < kSlots; ++i) {
-    const bool counts = renormalize ? (choice.slots >> i & 1U) != 0 : lane + kWarp * i < E;
+    const bool counts = renormalize ? (chosen >> i & 1U) != 0 : lane + kWarp * i < E;
     if (counts) {
-      x[i] = choice.has_numbers ? expf(x[i] - choice.largest) : NAN;
+      x[i] = has_numbers ? expf(x[i] - largest) : NAN;
       sum += x[i];
     }
   }
@@ -151,21 +92,15 @@ __device__ __forceinline__ void weigh_chosen(float (&x)[kSlots], const ExpertCho
   int at = 0;
 #pragma unroll
   for (int i = 0; i < kSlots; ++i) {
-    const bool mine = (choice.slots >> i & 1U) != 0;
+    const bool mine = (chosen >> i & 1U) != 0;
     const unsigned marks = __ballot_sync(kAllLanes, mine);
     if (mine) {
-      weights[at + __popc(marks & ((1U << lane) - 1U))] = x[i] / sum;
+      const int place = at + __popc(marks & ((1U << lane) - 1U));
+      ids[place] = lane + kWarp * i;
+      weights[place] = x[i] / sum;
     }
     at += __popc(marks);
   }
-}
-
-// Both; results of experts beyond E do not matter.
-template <int kSlots>
-__device__ __forceinline__ void choose_from(float (&x)[kSlots], int32_t E, int32_t K,
-                                            bool renormalize, int32_t* ids, float* weights) {
-  const ExpertChoice choice = choose_ids(x, E, K, ids);
-  weigh_chosen(x, choice, E, renormalize, weights);
 }
 
 // The same of `logits` [E], read from the second level cache: a kernel that has not waited for the
