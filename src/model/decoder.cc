@@ -2,6 +2,7 @@
 #include "model/decoder.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "base/check.h"
@@ -273,9 +274,11 @@ void Decoder::run_head(const Step& step, const Batch& batch, const HiddenCallbac
     Step last = step;
     last.T = R;
     LinearArgs output = layers_.back().output(last);
-    if (R < step.T) {  // `projected` has served this step
-      gather_rows(batch.logits_rows, output.x, workspace.projected.data(),
-                  output.x_stride * step.element_size);
+    if (!std::ranges::equal(batch.logits_rows, std::views::iota(0, static_cast<int32_t>(step.T)))) {
+      // `projected` has served this step.
+      const int64_t row_bytes = output.x_stride * step.element_size;
+      DS_CHECK(R * row_bytes <= static_cast<int64_t>(workspace.projected.bytes()));
+      gather_rows(batch.logits_rows, output.x, workspace.projected.data(), row_bytes);
       output.x = workspace.projected.data();
     }
     auto* residual = workspace.last_residual.as<float>();

@@ -80,6 +80,18 @@ TEST_F(DecoderTest, LogitsRowsMayBeAnySubset) {
   EXPECT_TRUE(logits(batch).empty());
 }
 
+// As many rows as the step has, but not these: several answers to one prompt.
+TEST_F(DecoderTest, LogitsRowsMayRepeat) {
+  Batch batch = one_sequence({1, 2}, 0, 0, 0);
+  batch.logits_rows = {1};
+  const std::vector<float> last = logits(batch);
+  batch.logits_rows = {1, 1};
+  const std::vector<float> twice = logits(batch);
+  ASSERT_EQ(twice.size(), 2 * last.size());
+  EXPECT_TRUE(std::equal(last.begin(), last.end(), twice.begin()));
+  EXPECT_TRUE(std::equal(last.begin(), last.end(), twice.begin() + 96));
+}
+
 TEST_F(DecoderTest, ACopiedSequenceContinuesAlike) {
   logits(one_sequence({1, 2, 3, 4, 5}, 0, 0, 0));
   model_->copy_state(0, 2);
