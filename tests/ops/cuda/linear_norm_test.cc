@@ -4,6 +4,9 @@
 
 #include <cmath>
 #include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
 
 #include "conformance.h"
 #include "ops/reference/reference_backend.h"
@@ -105,31 +108,33 @@ double error_of(const std::vector<float>& actual, const std::vector<float>& expe
   return std::sqrt(error / size);
 }
 
-class LinearNorm : public testing::TestWithParam<BackendCase> {};
+// A case with a number of rows and the size of the residual.
+using NormRowsCase = std::tuple<BackendCase, std::pair<int64_t, float>>;
+class LinearNorm : public testing::TestWithParam<NormRowsCase> {};
 
 TEST_P(LinearNorm, MatchesSeparateOpsOfTheReference) {
-  const auto backend = make_case_backend(GetParam());
-  const auto reference = make_reference_backend(GetParam().x_dtype);
-  const bool exact = GetParam().x_dtype == DType::kF32;
+  const auto& [backend_case, rows] = GetParam();
+  const auto& [M, scale] = rows;
+  const auto backend = make_case_backend(backend_case);
+  const auto reference = make_reference_backend(backend_case.x_dtype);
+  const bool exact = backend_case.x_dtype == DType::kF32;
   // Two roundings to bfloat16 that differ, of x and of the result: 2^-9 / sqrt(3) each.
   const double bound = exact ? 2e-6 : 2.5e-3;
   const Matrices& matrices = Matrices::get();
-  for (const auto& [M, scale] : {std::pair{1, 1e-3F}, {2, 1.0F}, {9, 30.0F}, {18, 1.0F}}) {
-    const std::string what = std::to_string(M) + " rows, " + std::to_string(scale);
-    const Results actual = run(*backend, matrices, M, scale);
-    const Results expected = run(*reference, matrices, M, scale);
-    expect_close(actual.residual, expected.residual, 1e-5, 1e-5, what + ", residual");
-    EXPECT_LT(error_of(actual.next, expected.next), bound) << what;
-    EXPECT_LT(error_of(actual.gated, expected.gated), exact ? bound : 5e-3)
-        << what;  // of two factors
-    if (M == 1) {
-      EXPECT_EQ(actual.fused, !exact && !GetParam().batch_invariant) << what;
-    }
+  const Results actual = run(*backend, matrices, M, scale);
+  const Results expected = run(*reference, matrices, M, scale);
+  expect_close(actual.residual, expected.residual, 1e-5, 1e-5, "residual");
+  EXPECT_LT(error_of(actual.next, expected.next), bound);
+  EXPECT_LT(error_of(actual.gated, expected.gated), exact ? bound : 5e-3);  // of two factors
+  if (M == 1) {
+    EXPECT_EQ(actual.fused, !exact && !backend_case.batch_invariant);
   }
 }
 
+class LinearNormSteps : public testing::TestWithParam<BackendCase> {};
+
 // As their products do, the fused ones add up a row in one order for 9 to 32 rows.
-TEST_P(LinearNorm, ARowHasTheSameBitsInLargerSteps) {
+TEST_P(LinearNormSteps, ARowHasTheSameBitsInLargerSteps) {
   const auto backend = make_case_backend(GetParam());
   const Matrices& matrices = Matrices::get();
   const Results few = run(*backend, matrices, 9, 1.0F);
@@ -145,7 +150,17 @@ TEST_P(LinearNorm, ARowHasTheSameBitsInLargerSteps) {
   EXPECT_EQ(few.fused, many.fused);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LinearNorm, testing::ValuesIn(all_cases()),
+INSTANTIATE_TEST_SUITE_P(All, LinearNorm,
+                         testing::Combine(testing::ValuesIn(all_cases()),
+                                          testing::Values(std::pair{1, 1e-3F}, std::pair{2, 1.0F},
+                                                          std::pair{9, 30.0F},
+                                                          std::pair{18, 1.0F})),
+                         [](const auto& test) {
+                           return case_name(std::get<0>(test.param)) + "_" +
+                                  std::to_string(std::get<1>(test.param).first);
+                         });
+
+INSTANTIATE_TEST_SUITE_P(All, LinearNormSteps, testing::ValuesIn(all_cases()),
                          [](const auto& test) { return case_name(test.param); });
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <numeric>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "conformance.h"
@@ -177,26 +179,39 @@ class DecodeStep {
   std::unique_ptr<DeviceTensor> out_;
 };
 
+// By backend and heads.
+class RopeAttentionRow : public testing::TestWithParam<std::tuple<BackendCase, Heads>> {};
+
 // Contexts that end at the borders of blocks and of splits, of one split or several a block.
-TEST_P(RopeAttentionTest, HasTheBitsOfTheSeparateOps) {
-  for (const Heads heads : {Heads{24, 4}, Heads{16, 2}, Heads{4, 4}, Heads{8, 1}}) {
-    for (const int32_t context : {0, 1, 15, 16, 126, 127, 128, 700, 1024, 2047, 2048, 2500, 5000}) {
-      const auto sequences = make_sequences({{context, 1}}, 5);
-      DecodeStep together(*backend_, heads, sequences);
-      // Nothing has happened where there is no fused form.
-      if (!together.run(true)) {
-        EXPECT_EQ(together.cache(), DecodeStep(*backend_, heads, sequences).cache());
-        return;
-      }
-      DecodeStep apart(*backend_, heads, sequences);
-      apart.run(false);
-      const std::string what = std::to_string(heads.heads) + "/" + std::to_string(heads.kv_heads) +
-                               " heads, context " + std::to_string(context);
-      expect_same_bits(together.out(), apart.out(), what);
-      EXPECT_EQ(together.cache(), apart.cache()) << what;
+TEST_P(RopeAttentionRow, HasTheBitsOfTheSeparateOps) {
+  const auto& [backend_case, heads] = GetParam();
+  const auto backend = make_case_backend(backend_case);
+  for (const int32_t context : {0, 1, 15, 16, 126, 127, 128, 700, 1024, 2047, 2048, 2500, 5000}) {
+    const auto sequences = make_sequences({{context, 1}}, 5);
+    DecodeStep together(*backend, heads, sequences);
+    // Nothing has happened where there is no fused form.
+    if (!together.run(true)) {
+      EXPECT_EQ(together.cache(), DecodeStep(*backend, heads, sequences).cache());
+      return;
     }
+    DecodeStep apart(*backend, heads, sequences);
+    apart.run(false);
+    const std::string what = "context " + std::to_string(context);
+    expect_same_bits(together.out(), apart.out(), what);
+    EXPECT_EQ(together.cache(), apart.cache()) << what;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(All, RopeAttentionRow,
+                         testing::Combine(testing::ValuesIn(all_cases()),
+                                          testing::Values(Heads{24, 4}, Heads{16, 2}, Heads{4, 4},
+                                                          Heads{8, 1})),
+                         [](const auto& test) {
+                           const Heads& heads = std::get<1>(test.param);
+                           return case_name(std::get<0>(test.param)) + "_" +
+                                  std::to_string(heads.heads) + "_" +
+                                  std::to_string(heads.kv_heads);
+                         });
 
 TEST_P(RopeAttentionTest, HasTheSameBitsInABatch) {
   const Heads heads{16, 2};
