@@ -175,6 +175,7 @@ Result<void> CudaBackend::reserve(const StepLimits& limits) {
   try {
     context_.scratch(plan.bytes);
     context_.zeros(plan.zeros);
+    context_.meeting(plan.meeting);
     if (plan.bytes > 0) context_.end_scratch_growth();
   } catch (const std::bad_alloc&) {
     return fail(ErrorCode::kUnavailable,

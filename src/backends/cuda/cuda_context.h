@@ -75,7 +75,7 @@ class CudaContext {
   // The largest step there will be; zeros until `reserve`.
   StepLimits limits;
 
-  // From now on scratch and zeros must be enough: more is a broken invariant.
+  // From now on scratch, zeros and meeting must be enough: more is a broken invariant.
   void end_scratch_growth() { scratch_planned_ = true; }
 
   // Scratch of at least `bytes`, 256-byte aligned, content undefined. An op asks for what its
@@ -87,7 +87,7 @@ class CudaContext {
     return static_cast<T*>(grow(scratch_, bytes, false));
   }
 
-  // Device memory that so many bytes of scratch or zeros take.
+  // Device memory that so many bytes of scratch, zeros or meeting take.
   static size_t scratch_size(size_t bytes);
 
   // Changes whenever scratch or zeros move: what has their addresses is then out of date.
@@ -100,12 +100,17 @@ class CudaContext {
     return static_cast<int32_t*>(grow(zeros_, count * sizeof(int32_t), true));
   }
 
+  // `bytes` for what the thread blocks of moe_one.cu tell each other: zero at first, then as its
+  // last launch left it.
+  void* meeting(size_t bytes) { return grow(meeting_, bytes, true); }
+
  private:
   void* grow(CudaMemory& memory, size_t bytes, bool zeroed);
 
   std::unique_ptr<LtMatmul> matmul_;
   CudaMemory scratch_;
   CudaMemory zeros_;
+  CudaMemory meeting_;
   int64_t scratch_generation_ = 0;
   bool scratch_planned_ = false;
 };

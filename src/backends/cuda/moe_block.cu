@@ -80,7 +80,7 @@ bool launch_moe_block(CudaContext& context, const MoeBlockArgs& args) {
   }
   const auto& experts = static_cast<const CudaExperts&>(*args.experts);
   if (!context.batch_invariant && cuda::serves_moe_one(context, args)) {
-    cuda::launch_moe_one(context, args, cuda::moe_buffers(context, args.T, args.K, experts));
+    cuda::launch_moe_one(context, args);
     return true;
   }
   if (!context.batch_invariant && cuda::serves_moe_few(context, args)) {

@@ -84,7 +84,7 @@ bool serves_moe_few(const CudaContext& context, const MoeBlockArgs& args);
 void launch_moe_few(CudaContext& context, const MoeBlockArgs& args, const MoeBuffers& buffers);
 // For one token of the widths that it serves, in one launch; the same bits.
 bool serves_moe_one(const CudaContext& context, const MoeBlockArgs& args);
-void launch_moe_one(CudaContext& context, const MoeBlockArgs& args, const MoeBuffers& buffers);
+void launch_moe_one(CudaContext& context, const MoeBlockArgs& args);
 void launch_moe_norm_route(CudaContext& context, const MoeBlockArgs& args);
 void launch_moe_route(CudaContext& context, const MoeBlockArgs& args);
 

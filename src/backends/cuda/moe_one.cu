@@ -5,13 +5,18 @@
 // next, through gate and up into down, so that memory is never idle once the experts are known.
 // Sums have the order of moe_route.cu and moe_few.cu, and so their bits.
 #include "backends/cuda/cuda_weights.h"
+#include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/moe_kernels.h"
 #include "backends/cuda/moe_one_parts.cuh"
 #include "backends/cuda/moe_one_route.cuh"
+#include "backends/cuda/scratch_plan.h"
 
-namespace deltaserve::cuda {
+namespace deltaserve {
+namespace cuda {
 namespace {
+
+constexpr int kGateUpStep = kOneChains * kSkinnyPiece;  // between the pieces of a chain
 
 // This lane's place in one of the block's units of gate and up, chains of tiles.
 __device__ __forceinline__ const bf16* gate_up_unit(const MoeOne& block, const MoeOneShared& shared,
@@ -32,88 +37,84 @@ __device__ __forceinline__ const bf16* down_unit(const MoeOne& block, const MoeO
          unit % kOneHalves * (kOneI / kOneHalves) + lane % 4 * 8;
 }
 
-// The block's tiles of gate and up; the ring ends with the warp's first unit of down. Warp 0 leaves
-// it empty: its fence would wait for what is on the way.
+// The first of the warp's tiles of gate and up asked for.
+__device__ __forceinline__ void begin_gate_up(const MoeOne& block, WeightRing& ring,
+                                              const MoeOneShared& shared) {
+  const bf16* first = gate_up_unit(block, shared, static_cast<int>(threadIdx.x) / kWarp);
+#pragma unroll
+  for (int p = 0; p < kOneRingPieces; ++p) {
+    load_piece(first + p * kGateUpStep, kOneH, ring[p]);
+  }
+}
+
+// The block's tiles of gate and up, eight warps a tile; what a tile comes to is published by one of
+// them. The ring ends with the warp's first unit of down.
 __device__ __forceinline__ void multiply_gate_up(const MoeOne& block, int tiles, WeightRing& ring,
                                                  MoeOneShared& shared) {
   const auto thread = static_cast<int>(threadIdx.x);
   const int warp = thread / kWarp;
   const int lane = thread % kWarp;
   const int units = tiles * kOneChains;
-  constexpr int kStep = kOneChains * kSkinnyPiece;  // between the pieces of a chain
-  if (warp < units) {
-    const bf16* first = gate_up_unit(block, shared, warp);
-#pragma unroll
-    for (int p = 0; p < kOneRingPieces; ++p) {
-      load_piece(first + p * kStep, kOneH, ring[p]);
-    }
-  }
 #pragma unroll 1
   for (int unit = warp; unit < units; unit += kOneWarps) {
     const bool again = unit + kOneWarps < units;
-    const bool more = again || (warp != 0 && warp < block.K * kOneHalves);
+    const bool more = again || warp < block.K * kOneHalves;
     const bf16* next = again ? gate_up_unit(block, shared, unit + kOneWarps)
                              : down_unit(block, shared, more ? warp : 0);
     const int64_t columns = again ? kOneH : kOneI;
-    const int step = again ? kStep : kSkinnyPiece;
+    const int step = again ? kGateUpStep : kSkinnyPiece;
     const bf16* x = shared.x + unit % kOneChains * kSkinnyPiece + lane % 4 * 8;
     float sums[4] = {};
 #pragma unroll
     for (int p = 0; p < kOneRingPieces; ++p) {
-      multiply_piece(ring[p], x + p * kStep, sums);
+      multiply_piece(ring[p], x + p * kGateUpStep, sums);
       if (more) {
         load_piece(next + p * step, columns, ring[p]);
       }
     }
-    keep_chain(sums, shared.chains.gate_up[unit / kOneChains][unit % kOneChains]);
+    const int tile = unit / kOneChains;
+    keep_chain(sums, shared.chains.gate_up[tile][unit % kOneChains]);
+    if (warp % kOneChains != kOneChains - 1) {
+      named_barrier_arrive<kOneChains * kWarp>(1 + tile);
+    } else {
+      named_barrier<kOneChains * kWarp>(1 + tile);
+      const int64_t place = int64_t{blockIdx.x} + tile * kOneGrid;
+      publish_act(shared.chains.gate_up[tile], block.meeting->act + place * kGateUpGroup / 2,
+                  shared.launch);
+    }
   }
 }
 
-// By warp 0: what the block's tiles come to, and waiting for those of all.
-__device__ __forceinline__ void meet(const MoeOne& block, int tiles, WeightRing& ring,
-                                     MoeOneShared& shared) {
-  const auto lane = static_cast<int>(threadIdx.x);
-  for (int i = lane; i < tiles * kGateUpGroup; i += kWarp) {
-    const auto& chains = shared.chains.gate_up[i / kGateUpGroup];
-    const int row = i % static_cast<int>(kGateUpGroup);
-    const float gate = add_chains(chains, row);
-    const float up = add_chains(chains, row + static_cast<int>(kGateUpGroup));
-    const int64_t tile = int64_t{blockIdx.x} + i / kGateUpGroup * kOneGrid;
-    block.act[tile * kGateUpGroup + row] = from_float<bf16>(silu(gate) * up);
-  }
-  __syncwarp();
-  if (lane == 0) {
-    count_up(&block.meeting->gated);
-  }
-  __syncwarp();
+// This lane's eight of a unit's half of an expert's act, once they are there.
+__device__ __forceinline__ uint4 wait_for_act(const MoeOne& block, const MoeOneShared& shared,
+                                              int unit) {
+  const auto lane = static_cast<int>(threadIdx.x) % kWarp;
+  const MeetingWord* place = block.meeting->act + unit * (kOneI / kOneHalves / 2) + lane * 4;
+  MeetingWord words[4];
+  bool all;
+  do {
+    look_at_four(place, words);
+    all = true;
 #pragma unroll
-  for (int p = 0; p < kOneRingPieces; ++p) {
-    load_piece(down_unit(block, shared, 0) + p * kSkinnyPiece, kOneI, ring[p]);
-  }
-  if (lane == 0) {
-    wait_for_count(&block.meeting->gated, kOneGrid);
-  }
+    for (const MeetingWord word : words) {
+      all = all && is_of(word, shared.launch);
+    }
+  } while (!all);
+  return make_uint4(value_of(words[0]), value_of(words[1]), value_of(words[2]), value_of(words[3]));
 }
 
-// The block's rows of down of all experts, chains.down; the shared one's last.
+// The block's rows of down of all experts, chains.down.
 __device__ __forceinline__ void multiply_down(const MoeOne& block, WeightRing& ring,
                                               MoeOneShared& shared) {
   const auto thread = static_cast<int>(threadIdx.x);
   const int warp = thread / kWarp;
   const int lane = thread % kWarp;
   const int units = block.K * kOneHalves;
-  const bool has_shared = warp < kOneChains;
-  const int column = warp * kSkinnyPiece;  // of the shared expert's
-  uint4 shared_part = make_uint4(0, 0, 0, 0);
-  if (has_shared && lane < kSkinnyPiece / 8) {
-    shared_part = __ldcg(reinterpret_cast<const uint4*>(block.shared_act + column) + lane);
-  }
 #pragma unroll 1
   for (int unit = warp; unit < units; unit += kOneWarps) {
     const int k = unit / kOneHalves;
     const int half = unit % kOneHalves;
-    *reinterpret_cast<uint4*>(shared.act[warp] + lane * 8) = __ldcg(
-        reinterpret_cast<const uint4*>(block.act + k * kOneI + half * (kOneI / kOneHalves)) + lane);
+    *reinterpret_cast<uint4*>(shared.act[warp] + lane * 8) = wait_for_act(block, shared, unit);
     __syncwarp();
     const bool more = unit + kOneWarps < units;
     const bf16* next = down_unit(block, shared, more ? unit + kOneWarps : unit);
@@ -127,22 +128,6 @@ __device__ __forceinline__ void multiply_down(const MoeOne& block, WeightRing& r
       keep_chain(sums, shared.chains.down[k][half * kOneRingPieces + p]);
     }
     __syncwarp();
-  }
-  if (has_shared) {
-    if (lane < kSkinnyPiece / 8) {
-      *reinterpret_cast<uint4*>(shared.shared_act + column + lane * 8) = shared_part;
-    }
-    __syncwarp();
-    WeightPiece piece;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      piece[i / 2][i % 2] = *reinterpret_cast<const uint4*>(
-          &shared.shared_down[lane / 4 + i / 2 * 8]
-                             [column + lane % 4 * 8 + i % 2 * (kSkinnyPiece / 2)]);
-    }
-    float sums[4] = {};
-    multiply_piece(piece, shared.shared_act + column + lane % 4 * 8, sums);
-    keep_chain(sums, shared.chains.down[block.K][warp]);
   }
 }
 
@@ -183,36 +168,22 @@ __global__ void __launch_bounds__(kOneThreads, 1) moe_one_kernel(const MoeOne bl
   if (tile.works) {
     multiply_routing(block, tile, ring, shared);
   }
+  float results[kSlots];
+  ExpertChoice choice{};
   if (leads) {
-    choose<kSlots>(block, shared);
+    choice = choose(block, shared, results);
+  } else if (thread >= kOneThreads - kOneChains * kWarp) {
+    multiply_shared_down(block, shared);
   }
   __syncthreads();
+  begin_gate_up(block, ring, shared);
+  if (leads) {
+    weigh(block, shared, results, choice);
+  }
   const int tiles = (block.K * kOneTiles - static_cast<int>(blockIdx.x) + kOneGrid - 1) / kOneGrid;
   multiply_gate_up(block, tiles, ring, shared);
-  __pipeline_wait_prior(0);
-  __syncthreads();
-  if (leads) {
-    meet(block, tiles, ring, shared);
-  }
-  __syncthreads();
-  // Everybody has read the router's results; the last to say so clears them for the next launch.
-  __shared__ bool clears;
-  const bool counts = thread == kOneThreads - 1;
-  const int32_t passed = counts ? atomicAdd(&block.meeting->passed, 1) : 0;
   multiply_down(block, ring, shared);
-  if (counts) {
-    clears = passed == kOneGrid - 1;
-  }
   __syncthreads();
-  if (clears) {
-    for (int i = thread; i < block.router_rows; i += kOneThreads) {
-      block.meeting->results[i] = 0;
-    }
-    if (counts) {
-      block.meeting->gated = 0;
-      block.meeting->passed = 0;
-    }
-  }
   add_experts(block, shared);
 }
 
@@ -227,7 +198,7 @@ bool serves_moe_one(const CudaContext& context, const MoeBlockArgs& args) {
          args.K * kOneHalves >= kOneChains;
 }
 
-void launch_moe_one(CudaContext& context, const MoeBlockArgs& args, const MoeBuffers& buffers) {
+void launch_moe_one(CudaContext& context, const MoeBlockArgs& args) {
   const auto elements = [](const CudaMemory& memory) {
     return static_cast<const bf16*>(memory.data());
   };
@@ -246,13 +217,16 @@ void launch_moe_one(CudaContext& context, const MoeBlockArgs& args, const MoeBuf
       .E = static_cast<int32_t>(experts.E),
       .K = args.K,
       .renormalize = args.renormalize,
-      .act = static_cast<bf16*>(buffers.act),
-      .shared_act = static_cast<bf16*>(args.inner),
-      .meeting =
-          reinterpret_cast<OneMeeting*>(context.zeros(sizeof(OneMeeting) / sizeof(int32_t)))};
+      .meeting = static_cast<OneMeeting*>(context.meeting(sizeof(OneMeeting)))};
   const auto kernel =
       experts.E <= kFewSlots * kWarp ? moe_one_kernel<kFewSlots> : moe_one_kernel<2 * kFewSlots>;
   launch_early(context, kernel, {.grid = dim3(kOneGrid), .block = dim3(kOneThreads)}, block);
 }
 
-}  // namespace deltaserve::cuda
+}  // namespace cuda
+
+int64_t moe_one_meeting_bytes() {
+  return sizeof(cuda::OneMeeting);
+}
+
+}  // namespace deltaserve

@@ -31,15 +31,19 @@ static_assert(kOneH == 4 * kOneThreads && kOneH == kOneChains * kOneRingPieces *
 static_assert(kOneH == 2 * kOneRouteChains * kSkinnyPiece && kOneRouteChains == kOneWarps);
 static_assert(kOneI == kOneChains * kSkinnyPiece);
 
-// What the thread blocks tell each other; all zero between launches.
+// What the thread blocks tell each other: words of a value in the low half and in the high half the
+// number of the launch that it is of, so that whoever needs a value waits for nothing but itself.
+// Every launch writes the words that it reads, so a word has the number of this launch or of an
+// earlier one. All zero before the first.
+using MeetingWord = unsigned long long;
 struct OneMeeting {
-  int32_t gated;   // blocks whose rows of gate and up are in memory
-  int32_t passed;  // blocks that have seen that of all
-  int32_t unused[2];
-  // The router's results: a float in the low half and, once it is there, one in the high half, so
-  // that whoever needs a result waits for nothing but itself.
-  unsigned long long results[kOneMostE + 1];
+  uint32_t tickets;  // blocks that have begun, of all launches
+  uint32_t unused[31];
+  alignas(128) MeetingWord results[kOneMostE + 32];     // of the router
+  alignas(128) MeetingWord act[kOneMostK * kOneI / 2];  // two of act's [K][I] each
+  alignas(128) MeetingWord shared_act[kOneI / 2];
 };
+static_assert((kOneGrid & (kOneGrid - 1)) == 0);  // tickets wrap around between launches
 
 struct MoeOne {
   float* residual;           // [H]
@@ -55,8 +59,6 @@ struct MoeOne {
   int32_t E;
   int32_t K;
   bool renormalize;
-  bf16* act;         // [K][I]
-  bf16* shared_act;  // [I]
   OneMeeting* meeting;
 };
 
@@ -69,42 +71,55 @@ struct MoeOneShared {
   int32_t ids[kOneMostK];
   float weights[kOneMostK];
   float gate;                             // of the shared expert
+  uint32_t launch;                        // this one's number
   alignas(16) float before[kSkinnyRows];  // the residual's elements that are this block's
   float dots[kOneMostK + 1][kSkinnyRows];
-  union {
-    float route[kOneRouteChains][kSkinnyRows];
-    float gate_up[kOneMostTiles][kOneChains][kSkinnyRows];
+  struct {
+    union {
+      float route[kOneRouteChains][kSkinnyRows];
+      float gate_up[kOneMostTiles][kOneChains][kSkinnyRows];
+    };
     float down[kOneMostK + 1][kOneChains][kSkinnyRows];
   } chains;
 };
 
-// Adds one when all that the warp wrote before can be seen; by one lane behind __syncwarp().
-__device__ __forceinline__ void count_up(int32_t* counter) {
-  asm volatile("red.release.gpu.global.add.s32 [%0], 1;" ::"l"(counter) : "memory");
+// The number of this launch, by one thread of each block behind the wait for the kernel before.
+// A block's own ticket is not among those that it has seen, so all of a launch see the same number.
+__device__ __forceinline__ uint32_t take_ticket(OneMeeting* meeting) {
+  uint32_t seen;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];"
+               : "=r"(seen)
+               : "l"(&meeting->tickets)
+               : "memory");
+  asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;" ::"l"(&meeting->tickets) : "memory");
+  return seen / kOneGrid + 1;
 }
 
-__device__ __forceinline__ void wait_for_count(const int32_t* counter, int32_t count) {
-  int32_t seen = 0;
-  do {
-    asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
-  } while (seen < count);
-}
-
-__device__ __forceinline__ void publish(unsigned long long* place, float value) {
-  const unsigned long long word = 1ULL << 32U | __float_as_uint(value);
+__device__ __forceinline__ void publish(MeetingWord* place, uint32_t launch, uint32_t value) {
+  const MeetingWord word = MeetingWord{launch} << 32U | value;
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(place), "l"(word) : "memory");
 }
 
-__device__ __forceinline__ unsigned long long look_at(const unsigned long long* place) {
-  unsigned long long word;
+__device__ __forceinline__ MeetingWord look_at(const MeetingWord* place) {
+  MeetingWord word;
   asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(place) : "memory");
   return word;
 }
-__device__ __forceinline__ bool is_there(unsigned long long word) {
-  return word >> 32U != 0;
+// Four words, each as a whole; `place` is aligned to two.
+__device__ __forceinline__ void look_at_four(const MeetingWord* place, MeetingWord (&words)[4]) {
+#pragma unroll
+  for (int i = 0; i < 4; i += 2) {
+    asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(words[i]), "=l"(words[i + 1])
+                 : "l"(place + i)
+                 : "memory");
+  }
 }
-__device__ __forceinline__ float published(unsigned long long word) {
-  return __uint_as_float(static_cast<uint32_t>(word));
+__device__ __forceinline__ bool is_of(MeetingWord word, uint32_t launch) {
+  return static_cast<uint32_t>(word >> 32U) == launch;
+}
+__device__ __forceinline__ uint32_t value_of(MeetingWord word) {
+  return static_cast<uint32_t>(word);
 }
 
 // 16 rows of 64 columns, as skinny_tile.cuh has them: rows g and g + 8, 16-byte parts t and t + 4.
@@ -155,6 +170,20 @@ __device__ __forceinline__ float add_chains(const float (&chains)[Chains][kSkinn
   return sum;
 }
 
+// Eight rows of act of a tile, `chains` being its gate and up, from `place` on; by one warp.
+template <int Chains>
+__device__ __forceinline__ void publish_act(const float (&chains)[Chains][kSkinnyRows],
+                                            MeetingWord* place, uint32_t launch) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const float sum = add_chains(chains, lane % kSkinnyRows);
+  const float up = __shfl_down_sync(kAllLanes, sum, kGateUpGroup);
+  const float value = silu(sum) * up;
+  const float next = __shfl_down_sync(kAllLanes, value, 1);
+  if (lane < static_cast<int>(kGateUpGroup) && lane % 2 == 0) {
+    publish(place + lane / 2, launch, pack_bf16(value, next));
+  }
+}
+
 // Asks for the shared expert's 16 rows of down that are this block's.
 __device__ __forceinline__ void fetch_shared_down(const MoeOne& block, MoeOneShared& shared) {
   constexpr int kRowParts = kOneI / 8;
@@ -190,6 +219,9 @@ __device__ __forceinline__ void norm_row(const MoeOne& block, const float (&fact
   if (thread / kOwners == static_cast<int>(blockIdx.x)) {
     store(shared.before + thread % kOwners * 4, values);
   }
+  if (thread == 0) {
+    shared.launch = take_ticket(block.meeting);
+  }
   float sum = 0.0F;
 #pragma unroll
   for (const float value : values) {
@@ -202,6 +234,7 @@ __device__ __forceinline__ void norm_row(const MoeOne& block, const float (&fact
     values[j] *= scale * (1.0F + factors[j]);
   }
   store(shared.x + thread * 4, values);
+  __pipeline_wait_prior(0);  // the shared expert's rows of down
   __syncthreads();
 }
 

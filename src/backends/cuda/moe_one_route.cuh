@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "backends/cuda/moe_choose.cuh"
+#include "backends/cuda/moe_one_choose.cuh"
 #include "backends/cuda/moe_one_parts.cuh"
 
 namespace deltaserve::cuda {
@@ -62,43 +62,75 @@ __device__ __forceinline__ void multiply_routing(const MoeOne& block, const Rout
   if (tile.routes) {
     const int row = tile.first + lane;
     if (lane < kSkinnyRows && row < block.router_rows) {
-      publish(block.meeting->results + row, add_chains(shared.chains.route, lane));
+      publish(block.meeting->results + row, shared.launch,
+              __float_as_uint(add_chains(shared.chains.route, lane)));
     }
-  } else if (lane < kGateUpGroup) {
-    const float gate = add_chains(shared.chains.route, lane);
-    const float up = add_chains(shared.chains.route, lane + kGateUpGroup);
-    block.shared_act[tile.first / 2 + lane] = from_float<bf16>(silu(gate) * up);
+  } else {
+    publish_act(shared.chains.route, block.meeting->shared_act + tile.first / 4, shared.launch);
   }
 }
 
-// The experts, by one warp, as soon as the router's results are there.
+// The block's rows of the shared expert's down, chains.down[K], by eight warps while another one
+// chooses.
+__device__ __forceinline__ void multiply_shared_down(const MoeOne& block, MoeOneShared& shared) {
+  const auto thread = static_cast<int>(threadIdx.x);
+  const int warp = thread / kWarp % kOneChains;
+  const int lane = thread % kWarp;
+  const int column = warp * kSkinnyPiece;
+  MeetingWord word;
+  do {
+    word = look_at(block.meeting->shared_act + column / 2 + lane);
+  } while (!is_of(word, shared.launch));
+  *reinterpret_cast<uint32_t*>(shared.shared_act + column + lane * 2) = value_of(word);
+  __syncwarp();
+  WeightPiece piece;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    piece[i / 2][i % 2] = *reinterpret_cast<const uint4*>(
+        &shared.shared_down[lane / 4 + i / 2 * 8]
+                           [column + lane % 4 * 8 + i % 2 * (kSkinnyPiece / 2)]);
+  }
+  float sums[4] = {};
+  multiply_piece(piece, shared.shared_act + column + lane % 4 * 8, sums);
+  keep_chain(sums, shared.chains.down[block.K][warp]);
+}
+
+// The experts, by one warp, as soon as the router's results are there: x.
 template <int kSlots>
-__device__ __forceinline__ void choose(const MoeOne& block, MoeOneShared& shared) {
+__device__ __forceinline__ ExpertChoice choose(const MoeOne& block, MoeOneShared& shared,
+                                               float (&x)[kSlots]) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const unsigned long long* results = block.meeting->results;
-  unsigned long long words[kSlots];
-  unsigned long long gate;
+  MeetingWord words[kSlots];
   bool all;
   do {
+    all = true;
 #pragma unroll
     for (int i = 0; i < kSlots; ++i) {
-      words[i] = look_at(results + min(lane + kWarp * i, block.E));
+      words[i] = look_at(block.meeting->results + min(lane + kWarp * i, block.E - 1));
     }
-    gate = look_at(results + block.E);
-    all = is_there(gate);
 #pragma unroll
     for (int i = 0; i < kSlots; ++i) {
-      all = all && is_there(words[i]);
+      all = all && is_of(words[i], shared.launch);
     }
   } while (!__all_sync(kAllLanes, all));
-  float x[kSlots];
 #pragma unroll
   for (int i = 0; i < kSlots; ++i) {
-    x[i] = lane + kWarp * i < block.E ? published(words[i]) : -INFINITY;
+    x[i] = __uint_as_float(value_of(words[i]));
   }
-  choose_from(x, block.E, block.K, block.renormalize, shared.ids, shared.weights);
-  if (lane == 0) {
-    shared.gate = sigmoid(published(gate));
+  return choose_ids(x, block.E, block.K, shared.ids);
+}
+
+// The weights of the chosen experts and of the shared one, by the same warp.
+template <int kSlots>
+__device__ __forceinline__ void weigh(const MoeOne& block, MoeOneShared& shared, float (&x)[kSlots],
+                                      const ExpertChoice& choice) {
+  weigh_chosen(x, choice, block.E, block.renormalize, shared.weights);
+  if (threadIdx.x == 0) {
+    MeetingWord gate;
+    do {
+      gate = look_at(block.meeting->results + block.E);
+    } while (!is_of(gate, shared.launch));
+    shared.gate = sigmoid(__uint_as_float(value_of(gate)));
   }
 }
 

@@ -25,12 +25,15 @@ ScratchPlan plan_scratch(const CudaContext& context, const StepLimits& limits) {
                 moe_scratch_bytes(context, limits), adjusted_logits_bytes(model.vocab_size),
                 cuda::slice_bytes(rows)});
   const int64_t zeros = std::max(kLeastZeros, limits.max_seqs * model.num_k_heads);
-  return {.bytes = static_cast<size_t>(bytes), .zeros = static_cast<size_t>(zeros)};
+  return {.bytes = static_cast<size_t>(bytes),
+          .zeros = static_cast<size_t>(zeros),
+          .meeting = static_cast<size_t>(moe_one_meeting_bytes())};
 }
 
 int64_t scratch_plan_bytes(const ScratchPlan& plan) {
   return static_cast<int64_t>(CudaContext::scratch_size(plan.bytes) +
-                              CudaContext::scratch_size(plan.zeros * sizeof(int32_t)));
+                              CudaContext::scratch_size(plan.zeros * sizeof(int32_t)) +
+                              CudaContext::scratch_size(plan.meeting));
 }
 
 }  // namespace deltaserve

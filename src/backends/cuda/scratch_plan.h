@@ -14,10 +14,12 @@ namespace deltaserve {
 int64_t attention_scratch_bytes(const CudaContext& context, const StepLimits& limits);
 int64_t delta_rule_scratch_bytes(const CudaContext& context, const StepLimits& limits);
 int64_t moe_scratch_bytes(const CudaContext& context, const StepLimits& limits);
+int64_t moe_one_meeting_bytes();  // of CudaContext::meeting, whatever the model
 
 struct ScratchPlan {
-  size_t bytes = 0;  // of CudaContext::scratch
-  size_t zeros = 0;  // integers of CudaContext::zeros
+  size_t bytes = 0;    // of CudaContext::scratch
+  size_t zeros = 0;    // integers of CudaContext::zeros
+  size_t meeting = 0;  // bytes of CudaContext::meeting
 };
 
 // Nothing for limits without a model.
