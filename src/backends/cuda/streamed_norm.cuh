@@ -18,20 +18,60 @@ struct StreamNormArea {
   float squares[kStreamWarps][kMostStreamTokens];
 };
 
-// All consuming warps: scales of the M rows of x, 1 where they lack none. Ends with their barrier.
-__device__ __forceinline__ void find_scales(const StreamParams& params, StreamNormArea& area) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  for (int m = static_cast<int>(threadIdx.x) / kWarp; m < kMostStreamTokens; m += kStreamWarps) {
-    float scale = 1.0F;
-    if (params.scale.squares != nullptr && m < params.M) {
-      scale = scale_of(params.scale, warp_sum(squares_share(params.scale, m, lane, kWarp)));
-    }
-    if (lane == 0) {
-      area.scales[m] = scale;
+inline constexpr int kMostScaleParts = 4 * kWarp;  // a float4 a lane
+
+// Finds the scales of the M rows of x, 1 where they lack none: each consuming warp those of every
+// eighth row. Memory that is busy with W answers late, so all squares are asked for at once, and
+// nobody waits for them before the first products.
+template <int kTokens>
+class StreamScales {
+ public:
+  // So many stages behind ask() the squares have come.
+  static constexpr int kStages = 8;
+
+  // Behind wait_for_previous().
+  __device__ __forceinline__ void ask(const StreamParams& params) {
+    const NormScale& scale = params.scale;
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      if (scale.squares != nullptr && row(i) < params.M && lane() < scale.parts / 4) {
+        const float* squares = scale.squares + int64_t{row(i)} * scale.parts;
+        parts_[i] = reinterpret_cast<const float4*>(squares)[lane()];
+      }
     }
   }
-  named_barrier<kStreamConsumers>(1);
-}
+
+  // Ends with the consuming warps' barrier.
+  __device__ __forceinline__ void find(const StreamParams& params, StreamNormArea& area) const {
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      const float4 part = parts_[i];
+      const float sum = warp_sum((part.x + part.y) + (part.z + part.w));
+      if (lane() == i) {
+        area.scales[row(i)] = sum;
+      }
+    }
+    __syncwarp();
+    if (lane() < kRows) {
+      const int m = row(lane());
+      const bool lacks = params.scale.squares != nullptr && m < params.M;
+      area.scales[m] = lacks ? scale_of(params.scale, area.scales[m]) : 1.0F;
+    }
+    named_barrier<kStreamConsumers>(1);
+  }
+
+ private:
+  static constexpr int kRows = kTokens / kStreamWarps;
+
+  __device__ __forceinline__ static int lane() {
+    return static_cast<int>(threadIdx.x) % kWarp;
+  }
+  __device__ __forceinline__ static int row(int i) {
+    return static_cast<int>(threadIdx.x) / kWarp + i * kStreamWarps;
+  }
+
+  float4 parts_[kRows] = {};
+};
 
 // What a thread adds its sums to: of every four sums those of rows g and g + 8 of a warp's 16, two
 // tokens. One tile a warpgroup, and a cluster of at most two blocks, which share out the tokens.

@@ -70,6 +70,7 @@ __device__ void multiply_bands(const StreamRing<kTokens, kStreamPieces<kTiles>>&
       .area = ring.end, .blocks = blocks, .rank = share.rank};
   const int warp = static_cast<int>(threadIdx.x) / kWarp % 4;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  StreamScales<kTokens> scales;
   RingPlace place;
   bool begin = true;
   for (int band = share.first; band < params.bands.count;) {
@@ -81,12 +82,21 @@ __device__ void multiply_bands(const StreamRing<kTokens, kStreamPieces<kTiles>>&
       const int64_t row = first_row + row_of(0);
       StreamNorm<kTokens> norm(params, share, row,
                                !begin && row_of(0) < params.bands.rows && row < params.rows);
-      multiply_stages<kTokens, kTiles>(ring, params, begin ? 0 : share.k_count, place, sums);
+      multiply_stages<kTokens, kTiles>(ring, params, begin ? 0 : share.k_count, place, sums,
+                                       [](int) {});
       results.template add_up<true>(sums, begin,
                                     [&](int, int p, float4 four) { norm.put(p, four, area); });
       norm.end(share, band, begin ? 0 : params.M, area);
     } else {
-      multiply_stages<kTokens, kTiles>(ring, params, begin ? 0 : share.k_count, place, sums);
+      // Once, in the first band.
+      const int scales_stage =
+          band == share.first ? min(StreamScales<kTokens>::kStages, share.k_count - 1) : -1;
+      multiply_stages<kTokens, kTiles>(ring, params, begin ? 0 : share.k_count, place, sums,
+                                       [&](int i) {
+                                         if (i == scales_stage) {
+                                           scales.find(params, area);
+                                         }
+                                       });
       const auto store = [&](int j, int p, float4 four) {
         if (row_of(j) < params.bands.rows) {
           const int token = p * 8 + lane % 4 * 2;
@@ -105,7 +115,7 @@ __device__ void multiply_bands(const StreamRing<kTokens, kStreamPieces<kTiles>>&
       begin = false;
       wait_for_previous();
       if constexpr (!kNorm) {
-        find_scales(params, area);
+        scales.ask(params);
       }
     } else {
       band += share.step;
@@ -241,11 +251,13 @@ void launch_norm_tokens(CudaContext& context, const StreamedProduct& args, const
 }
 bool serves_norm(const Bands& bands, int64_t M, int64_t H) {
   return bands.blocks == 2 && bands.rows <= 2 * kStreamTileRows && bands.count % 4 == 0 &&
-         H % kBandStep == 0 && M * bands.count <= kNormSquares;
+         bands.count <= kMostScaleParts && H % kBandStep == 0 && M * bands.count <= kNormSquares;
 }
 
 constexpr int32_t kStreamedArch = 90;
 constexpr int64_t kFewestRows = 4096;  // of W
+// Some stages for every block of a cluster.
+constexpr int64_t kFewestColumns = 512;
 // Up to so many rows of x the kernels of skinny.cu read W faster.
 constexpr int64_t kMostSkinny = 8;
 
@@ -256,7 +268,7 @@ bool serves_streamed(const CudaContext& context, int64_t M, int64_t N, int64_t K
                      int64_t x_stride) {
   return context.device.arch == cuda::kStreamedArch && context.compute_dtype == DType::kBF16 &&
          M > cuda::kMostSkinny && M <= kMaxStreamedRows && N >= cuda::kFewestRows &&
-         K % cuda::kStreamPiece == 0 && x_stride % 8 == 0 &&
+         K >= cuda::kFewestColumns && K % cuda::kStreamPiece == 0 && x_stride % 8 == 0 &&
          reinterpret_cast<uintptr_t>(x) % 16 == 0;
 }
 

@@ -23,12 +23,12 @@ __device__ __forceinline__ int tile_of(int j) {
   return static_cast<int>(threadIdx.x) / 128 * kTiles + j;
 }
 
-// sums over the next `count` stages.
-template <int kTokens, int kTiles, int kPieces>
+// sums over the next `count` stages. before(i) is called when stage i comes next.
+template <int kTokens, int kTiles, int kPieces, typename Before>
 __device__ __forceinline__ void multiply_stages(const StreamRing<kTokens, kPieces>& ring,
                                                 const StreamParams& params, int count,
-                                                RingPlace& place,
-                                                StreamSums<kTokens, kTiles>& sums) {
+                                                RingPlace& place, StreamSums<kTokens, kTiles>& sums,
+                                                const Before& before) {
   const int last_tile = (params.bands.rows - 1) / kStreamTileRows;
 #pragma unroll
   for (int j = 0; j < kTiles; ++j) {
@@ -38,6 +38,7 @@ __device__ __forceinline__ void multiply_stages(const StreamRing<kTokens, kPiece
     }
   }
   for (int i = 0; i < count; ++i) {
+    before(i);
     mbarrier_wait(ring.full + 8 * place.stage, place.parity);
 #pragma unroll
     for (int j = 0; j < kTiles; ++j) {
