@@ -66,6 +66,11 @@ __device__ __forceinline__ void bulk_load(uint32_t to, const void* from, uint32_
       : "memory");
 }
 
+// Has the copy engine fetch a tensor's description, for which its first copy waits otherwise.
+__device__ __forceinline__ void fetch_tensor_map(const CUtensorMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
 // Copies the box of a two-dimensional tensor that starts at (column, row); parts outside the tensor
 // read as zero, and a coordinate may be negative.
 __device__ __forceinline__ void tensor_load(uint32_t to, const CUtensorMap& map, int32_t column,

@@ -129,6 +129,11 @@ __global__ void __launch_bounds__(kStreamThreads, 1)
                      const __grid_constant__ CUtensorMap x, const StreamParams params) {
   extern __shared__ __align__(1024) std::byte memory[];
   if constexpr (kHopperCode) {
+    if (threadIdx.x == kStreamConsumers) {
+      // They come from memory that is busy with W.
+      fetch_tensor_map(weight);
+      fetch_tensor_map(x);
+    }
     const StreamRing<kTokens, kStreamPieces<kTiles>> ring(memory, params);
     auto& area = *reinterpret_cast<StreamNormArea*>(memory + params.norm_area);
     if (threadIdx.x == kStreamConsumers) {
