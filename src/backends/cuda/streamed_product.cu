@@ -129,30 +129,28 @@ __global__ void __launch_bounds__(kStreamThreads, 1)
                      const __grid_constant__ CUtensorMap x, const StreamParams params) {
   extern __shared__ __align__(1024) std::byte memory[];
   if constexpr (kHopperCode) {
+    const StreamRing<kTokens, kStreamPieces<kTiles>> ring(memory, params);
+    auto& area = *reinterpret_cast<StreamNormArea*>(memory + params.norm_area);
+    if (threadIdx.x < kStreamConsumers) {
+      __syncthreads();
+      multiply_bands<kResult, kTokens, kTiles, Out>(ring, params, area);
+      return;
+    }
+    StreamCopies<kTokens, kStreamPieces<kTiles>> copies(ring, weight, x, params);
     if (threadIdx.x == kStreamConsumers) {
       // They come from memory that is busy with W.
       fetch_tensor_map(weight);
       fetch_tensor_map(x);
-    }
-    const StreamRing<kTokens, kStreamPieces<kTiles>> ring(memory, params);
-    auto& area = *reinterpret_cast<StreamNormArea*>(memory + params.norm_area);
-    if (threadIdx.x == kStreamConsumers) {
-      for (int i = 0; i < params.stages; ++i) {
-        mbarrier_init(ring.full + 8 * i, 1);
-        mbarrier_init(ring.empty + 8 * i, kStreamConsumers / kWarp);
-      }
-      mbarrier_init_fence();
+      copies.begin();
     }
     __syncthreads();
-    if (threadIdx.x < kStreamConsumers) {
-      multiply_bands<kResult, kTokens, kTiles, Out>(ring, params, area);
-      return;
-    }
+    let_next_start();
     if (params.bands.blocks > 1) {
-      cluster_arrive();
+      cluster_arrive_relaxed();
     }
     if (threadIdx.x == kStreamConsumers) {
-      stream_bands(ring, weight, x, params);
+      wait_for_previous();
+      copies.run();
     }
     __syncwarp();
     if (params.bands.blocks > 1) {

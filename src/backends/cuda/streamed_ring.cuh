@@ -118,51 +118,110 @@ __device__ __forceinline__ void tensor_load_once(uint32_t to, const CUtensorMap&
       : "memory");
 }
 
-// The ring's side of a thread block: one thread starts all copies. Columns behind K's end read as
-// zero.
+// The ring's side of a thread block: one thread starts all copies. Short code: until W has been
+// asked for the memory that instructions come from is busy with another product's. Columns behind
+// K's end read as zero.
 template <int kTokens, int kPieces>
-__device__ void stream_bands(const StreamRing<kTokens, kPieces>& ring, const CUtensorMap& weight,
-                             const CUtensorMap& x, const StreamParams& params) {
-  const StreamShare share(params);
-  const int count = share.stages(params);
-  const int box_rows = params.bands.rows / params.boxes;
-  const auto column = [&](int i, int piece) {
-    return ((share.k_begin + i % share.k_count) * kPieces + piece) * kStreamPiece;
+class StreamCopies {
+ public:
+  __device__ __forceinline__ StreamCopies(const StreamRing<kTokens, kPieces>& ring,
+                                          const CUtensorMap& weight, const CUtensorMap& x,
+                                          const StreamParams& params)
+      : ring_(ring),
+        weight_(weight),
+        x_(x),
+        params_(params),
+        share_(params),
+        count_(share_.stages(params)),
+        first_(min(count_, params.stages)),
+        box_rows_(params.bands.rows / params.boxes) {}
+
+  // Makes the barriers of the ring and asks for W of its first stages.
+  __device__ __forceinline__ void begin() {
+#pragma unroll 1
+    for (int i = 0; i < params_.stages; ++i) {
+      mbarrier_init(ring_.full + 8 * i, 1);
+      mbarrier_init(ring_.empty + 8 * i, kStreamConsumers / kWarp);
+    }
+    mbarrier_init_fence();
+    Next next = start();
+#pragma unroll 1
+    for (int i = 0; i < first_; ++i) {
+      load_weight(next, i);
+      advance(next);
+    }
+  }
+
+  // The rest, once that of the first stages of x can be read.
+  __device__ __forceinline__ void run() {
+    Next next = start();
+#pragma unroll 1
+    for (int i = 0; i < first_; ++i) {
+      load_x(next, i);
+      advance(next);
+    }
+    RingPlace place;
+#pragma unroll 1
+    for (int i = first_; i < count_; ++i) {
+      mbarrier_wait(ring_.empty + 8 * place.stage, place.parity);
+      load_weight(next, place.stage);
+      load_x(next, place.stage);
+      advance(next);
+      place.advance(params_.stages);
+    }
+  }
+
+ private:
+  // What comes next: a row of W, and the stage of K of this block's.
+  struct Next {
+    int row;
+    int k;
   };
-  const auto load_weight = [&](int i, int stage) {
-    const uint32_t full = ring.full + 8 * stage;
-    const int row = (share.first + i / share.k_count * share.step) * params.bands.rows;
-    mbarrier_arrive_expect(full, ring.weight_bytes + ring.kXBytes);
+
+  __device__ __forceinline__ Next start() const {
+    return {.row = share_.first * params_.bands.rows, .k = 0};
+  }
+  __device__ __forceinline__ void advance(Next& next) const {
+    if (++next.k == share_.k_count) {
+      next.k = 0;
+      next.row += share_.step * params_.bands.rows;
+    }
+  }
+  __device__ __forceinline__ int column(const Next& next, int piece) const {
+    return ((share_.k_begin + next.k) * kPieces + piece) * kStreamPiece;
+  }
+
+  __device__ __forceinline__ void load_weight(const Next& next, int stage) const {
+    const uint32_t full = ring_.full + 8 * stage;
+    mbarrier_arrive_expect(full, ring_.weight_bytes + ring_.kXBytes);
+#pragma unroll
     for (int piece = 0; piece < kPieces; ++piece) {
-      const uint32_t to = ring.weight + stage * ring.weight_bytes + piece * ring.weight_piece;
-      for (int box = 0; box < params.boxes; ++box) {
-        tensor_load_once(to + box * box_rows * kStreamRowBytes, weight, column(i, piece),
-                         row + box * box_rows, full);
+      uint32_t to = ring_.weight + stage * ring_.weight_bytes + piece * ring_.weight_piece;
+      int row = next.row;
+#pragma unroll 1
+      for (int box = 0; box < params_.boxes; ++box) {
+        tensor_load_once(to, weight_, column(next, piece), row, full);
+        to += box_rows_ * kStreamRowBytes;
+        row += box_rows_;
       }
     }
-  };
-  const auto load_x = [&](int i, int stage) {
+  }
+  __device__ __forceinline__ void load_x(const Next& next, int stage) const {
+#pragma unroll
     for (int piece = 0; piece < kPieces; ++piece) {
-      tensor_load(ring.x + stage * ring.kXBytes + piece * ring.kXPiece, x, column(i, piece), 0,
-                  ring.full + 8 * stage);
+      tensor_load(ring_.x + stage * ring_.kXBytes + piece * ring_.kXPiece, x_, column(next, piece),
+                  0, ring_.full + 8 * stage);
     }
-  };
-  const int first = min(count, params.stages);
-  for (int i = 0; i < first; ++i) {
-    load_weight(i, i);
   }
-  let_next_start();
-  wait_for_previous();
-  for (int i = 0; i < first; ++i) {
-    load_x(i, i);
-  }
-  RingPlace place;
-  for (int i = first; i < count; ++i) {
-    mbarrier_wait(ring.empty + 8 * place.stage, place.parity);
-    load_weight(i, place.stage);
-    load_x(i, place.stage);
-    place.advance(params.stages);
-  }
-}
+
+  const StreamRing<kTokens, kPieces>& ring_;
+  const CUtensorMap& weight_;
+  const CUtensorMap& x_;
+  const StreamParams& params_;
+  StreamShare share_;
+  int count_;
+  int first_;
+  int box_rows_;
+};
 
 }  // namespace deltaserve::cuda
