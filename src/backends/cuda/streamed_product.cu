@@ -129,6 +129,11 @@ __global__ void __launch_bounds__(kStreamThreads, 1)
                      const __grid_constant__ CUtensorMap x, const StreamParams params) {
   extern __shared__ __align__(1024) std::byte memory[];
   if constexpr (kHopperCode) {
+    if (threadIdx.x == kStreamConsumers) {
+      // They come from memory that is busy with W.
+      fetch_tensor_map(weight);
+      fetch_tensor_map(x);
+    }
     const StreamRing<kTokens, kStreamPieces<kTiles>> ring(memory, params);
     auto& area = *reinterpret_cast<StreamNormArea*>(memory + params.norm_area);
     if (threadIdx.x < kStreamConsumers) {
@@ -138,9 +143,6 @@ __global__ void __launch_bounds__(kStreamThreads, 1)
     }
     StreamCopies<kTokens, kStreamPieces<kTiles>> copies(ring, weight, x, params);
     if (threadIdx.x == kStreamConsumers) {
-      // They come from memory that is busy with W.
-      fetch_tensor_map(weight);
-      fetch_tensor_map(x);
       copies.begin();
     }
     __syncthreads();
@@ -204,12 +206,12 @@ void launch_tiles(CudaContext& context, const StreamedProduct& args, const Bands
       .bands = bands,
       .k_blocks = static_cast<int32_t>(ceil_div<int64_t>(product.K, kPieces * kStreamPiece)),
       .stages = static_cast<int32_t>(stages),
-      .boxes = boxes,
+      .box_rows = bands.rows / boxes,
       .norm_area = static_cast<int32_t>(norm_area),
       .scale = args.scale,
       .norm = args.norm};
   const CUtensorMap weight = make_tensor_map(product.weight, product.weight_rows, product.K,
-                                             product.K, static_cast<uint32_t>(bands.rows / boxes));
+                                             product.K, static_cast<uint32_t>(params.box_rows));
   const CUtensorMap x = make_tensor_map(product.x, product.M, product.K, product.x_stride, kTokens);
   const auto kernel = streamed_product<kResult, kTokens, kTiles, Out>;
   // All of it: a multiprocessor has one block of a product, and no other kernel's beside it, with

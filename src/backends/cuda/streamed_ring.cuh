@@ -36,7 +36,7 @@ struct StreamParams {
   Bands bands;
   int32_t k_blocks;   // of W's K, a stage's each
   int32_t stages;     // of the ring
-  int32_t boxes;      // tensor copies of a stage of W
+  int32_t box_rows;   // of a band, in a tensor copy
   int32_t norm_area;  // offset of a StreamNormArea in shared memory
   NormScale scale;    // of x
   NormRows norm;      // of a product of kNorm
@@ -52,15 +52,20 @@ struct StreamShare {
   int k_count;
 
   __device__ explicit StreamShare(const StreamParams& params) {
-    const int blocks = params.bands.blocks;
-    rank = blocks > 1 ? cluster_rank() : 0;
-    first = static_cast<int>(blockIdx.x) / blocks;
-    step = static_cast<int>(gridDim.x) / blocks;
-    k_begin = params.k_blocks * rank / blocks;
-    k_count = params.k_blocks * (rank + 1) / blocks - k_begin;
+    const int shift = __ffs(params.bands.blocks) - 1;  // a power of two
+    rank = shift > 0 ? cluster_rank() : 0;
+    first = static_cast<int>(blockIdx.x) >> shift;
+    step = static_cast<int>(gridDim.x) >> shift;
+    k_begin = params.k_blocks * rank >> shift;
+    k_count = (params.k_blocks * (rank + 1) >> shift) - k_begin;
   }
   __device__ int stages(const StreamParams& params) const {
-    return first < params.bands.count ? ((params.bands.count - 1 - first) / step + 1) * k_count : 0;
+    int count = 0;  // mostly of one band: less than a division
+#pragma unroll 1
+    for (int band = first; band < params.bands.count; band += step) {
+      count += k_count;
+    }
+    return count;
   }
 };
 
@@ -133,8 +138,7 @@ class StreamCopies {
         params_(params),
         share_(params),
         count_(share_.stages(params)),
-        first_(min(count_, params.stages)),
-        box_rows_(params.bands.rows / params.boxes) {}
+        first_(min(count_, params.stages)) {}
 
   // Makes the barriers of the ring and asks for W of its first stages.
   __device__ __forceinline__ void begin() {
@@ -196,13 +200,11 @@ class StreamCopies {
     mbarrier_arrive_expect(full, ring_.weight_bytes + ring_.kXBytes);
 #pragma unroll
     for (int piece = 0; piece < kPieces; ++piece) {
-      uint32_t to = ring_.weight + stage * ring_.weight_bytes + piece * ring_.weight_piece;
-      int row = next.row;
+      const uint32_t to = ring_.weight + stage * ring_.weight_bytes + piece * ring_.weight_piece;
 #pragma unroll 1
-      for (int box = 0; box < params_.boxes; ++box) {
-        tensor_load_once(to, weight_, column(next, piece), row, full);
-        to += box_rows_ * kStreamRowBytes;
-        row += box_rows_;
+      for (int row = 0; row < params_.bands.rows; row += params_.box_rows) {
+        tensor_load_once(to + row * kStreamRowBytes, weight_, column(next, piece), next.row + row,
+                         full);
       }
     }
   }
@@ -221,7 +223,6 @@ class StreamCopies {
   StreamShare share_;
   int count_;
   int first_;
-  int box_rows_;
 };
 
 }  // namespace deltaserve::cuda
