@@ -121,6 +121,13 @@ __device__ __forceinline__ void store_counted(uint32_t to, float2 pair, uint32_t
       "f"(pair.x), "f"(pair.y), "r"(barrier)
       : "memory");
 }
+__device__ __forceinline__ void store_counted(uint32_t to, float4 four, uint32_t barrier) {
+  asm volatile(
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, "
+      "[%5];" ::"r"(to),
+      "f"(four.x), "f"(four.y), "f"(four.z), "f"(four.w), "r"(barrier)
+      : "memory");
+}
 
 // mbarrier_wait for what other blocks of the cluster stored.
 __device__ __forceinline__ void mbarrier_wait_cluster(uint32_t barrier, uint32_t parity) {

@@ -12,8 +12,10 @@ namespace deltaserve::cuda {
 
 inline constexpr int kStreamWarps = kStreamConsumers / kWarp;
 
-// Scales of the rows of x, and squares of each warp's results by tokens: shared memory of a block.
+// Shared memory of a block: the barrier of StreamResults, scales of the rows of x, and squares of
+// each warp's results by tokens.
 struct StreamNormArea {
+  uint64_t received;
   float scales[kMostStreamTokens];
   float squares[kStreamWarps][kMostStreamTokens];
 };

@@ -66,8 +66,10 @@ __device__ void multiply_bands(const StreamRing<kTokens, kStreamPieces<kTiles>>&
   constexpr bool kNorm = kResult == ProductResult::kNorm;
   const StreamShare share(params);
   const int blocks = params.bands.blocks;
-  const StreamResults<kTokens, kTiles> results{
-      .area = ring.end, .blocks = blocks, .rank = share.rank};
+  const StreamResults<kTokens, kTiles> results{.area = ring.end,
+                                               .received = shared_address(&area.received),
+                                               .blocks = blocks,
+                                               .rank = share.rank};
   const int warp = static_cast<int>(threadIdx.x) / kWarp % 4;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   StreamScales<kTokens> scales;
@@ -143,7 +145,7 @@ __global__ void __launch_bounds__(kStreamThreads, 1)
     }
     StreamCopies<kTokens, kStreamPieces<kTiles>> copies(ring, weight, x, params);
     if (threadIdx.x == kStreamConsumers) {
-      copies.begin();
+      copies.begin(shared_address(&area.received));
     }
     __syncthreads();
     let_next_start();

@@ -140,8 +140,9 @@ class StreamCopies {
         count_(share_.stages(params)),
         first_(min(count_, params.stages)) {}
 
-  // Makes the barriers of the ring and asks for W of its first stages.
-  __device__ __forceinline__ void begin() {
+  // Makes the barriers of the ring, and `received`, and asks for W of the first stages.
+  __device__ __forceinline__ void begin(uint32_t received) {
+    mbarrier_init(received, 1);
 #pragma unroll 1
     for (int i = 0; i < params_.stages; ++i) {
       mbarrier_init(ring_.full + 8 * i, 1);

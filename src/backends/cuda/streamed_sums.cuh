@@ -107,6 +107,7 @@ struct StreamResults {
   }
 
   uint32_t area;
+  uint32_t received;  // barrier of what other blocks of the cluster add
   int blocks;
   int rank;
 
@@ -133,20 +134,36 @@ struct StreamResults {
     }
   }
 
-  // The same of the sums over the blocks of the cluster in the order of K. Each block takes its
-  // part of the results and gets what the others have of it. With `begin` nothing is given to
-  // others, who may not have begun yet; behind it they have. With kKnown j and p are known when
-  // this is compiled, for more code.
+  // The same of the sums over the blocks of the cluster in the order of K, for its one band. Each
+  // block takes its part of the results and gets what the others have of it, which its barrier
+  // counts: a barrier of the cluster would wait for all of this thread's loads and stores. With
+  // `begin` nothing is given to others, who may not have begun yet; behind it they have. With
+  // kKnown j and p are known when this is compiled, for more code.
   template <bool kKnown, typename Use>
   __device__ __forceinline__ void add_up(const StreamSums<kTokens, kTiles>& sums, bool begin,
                                          const Use& use) const {
+    if (begin && threadIdx.x == 0) {
+      const int own = (kAll - rank + blocks - 1) / blocks;
+      mbarrier_arrive_expect(received, (blocks - 1) * own * kFourBytes);
+    }
 #pragma unroll
     for (int v = 0; v < kAll; ++v) {
-      store_shared_at(place(rank, v / blocks), begin ? rank : v % blocks,
-                      four_of(sums[v / kFours], v % kFours));
+      const uint32_t to = place(rank, v / blocks);
+      const int taker = begin ? rank : v % blocks;
+      if (taker == rank) {
+        store_shared(to, four_of(sums[v / kFours], v % kFours));
+      } else {
+        store_counted(shared_address_at(to, taker), four_of(sums[v / kFours], v % kFours),
+                      shared_address_at(received, taker));
+      }
     }
-    cluster_arrive();
-    cluster_wait();
+    if (begin) {
+      __syncwarp();
+      cluster_arrive_relaxed();
+      cluster_wait();
+    } else {
+      mbarrier_wait_cluster(received, 0);
+    }
 #pragma unroll(kKnown ? kAll : 1)
     for (int v = 0; v < kAll; ++v) {
       if (v % blocks != rank) {
