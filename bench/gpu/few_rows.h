@@ -1,6 +1,8 @@
 // The kernels of products of few rows in all forms, and weights for them.
 #pragma once
 
+#include <optional>
+
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/row_product.h"
@@ -19,6 +21,8 @@ struct Form {
   bool (*serves)(const CudaContext& context, int64_t M, int64_t N, int64_t K);
   void (*linear)(CudaContext& context, const LinearArgs& args);
   void (*gate_up)(CudaContext& context, const GateUpSiluArgs& args);
+  // Null for kernels that do not make norms.
+  std::optional<NormScale> (*linear_norm)(CudaContext& context, const LinearNormArgs& args);
 };
 
 inline const Form kForms[] = {
@@ -26,15 +30,15 @@ inline const Form kForms[] = {
      [](const CudaContext& context, int64_t M, int64_t, int64_t K) {
        return serves_row(context, M, K);
      },
-     launch_row_linear, launch_row_gate_up_silu},
+     launch_row_linear, launch_row_gate_up_silu, launch_row_norm},
     {"skinny", 1e-6,
      [](const CudaContext&, int64_t M, int64_t N, int64_t K) { return serves_skinny(M, N, K); },
-     launch_skinny_linear, launch_skinny_gate_up_silu},
+     launch_skinny_linear, launch_skinny_gate_up_silu, nullptr},
     {"streamed", 1e-5,
      [](const CudaContext& context, int64_t M, int64_t N, int64_t K) {
        return serves_streamed(context, M, N, K, nullptr, K);
      },
-     launch_streamed_linear, launch_streamed_gate_up_silu}};
+     launch_streamed_linear, launch_streamed_gate_up_silu, launch_streamed_norm}};
 
 inline CudaLinear make_linear(const Pattern& pattern, int64_t N, int64_t K) {
   CudaLinear weight;
