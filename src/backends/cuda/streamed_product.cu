@@ -21,6 +21,7 @@
 #include "backends/cuda/streamed_sums.cuh"
 #include "backends/cuda/tensor_map.h"
 #include "backends/cuda/weight_product.h"
+#include "base/check.h"
 
 namespace deltaserve {
 namespace cuda {
@@ -46,7 +47,7 @@ __device__ __forceinline__ void store_four(const StreamParams& params, int64_t r
   for (int i = 0; i < 2; ++i) {
     float value = first[i];
     if constexpr (kGateUp) {
-      value = silu(value) * second[i];
+      value = silu_for<Out>(value) * second[i];
       make_now(value);
     }
     if (token + i < tokens && column < params.rows) {
@@ -63,7 +64,6 @@ __device__ __forceinline__ void store_four(const StreamParams& params, int64_t r
 template <ProductResult kResult, int kTokens, int kTiles, typename Out>
 __device__ void multiply_bands(const StreamRing<kTokens, kStreamPieces<kTiles>>& ring,
                                const StreamParams& params, StreamNormArea& area) {
-  constexpr bool kNorm = kResult == ProductResult::kNorm;
   const StreamShare share(params);
   const int blocks = params.bands.blocks;
   const StreamResults<kTokens, kTiles> results{.area = ring.end,
@@ -72,56 +72,60 @@ __device__ void multiply_bands(const StreamRing<kTokens, kStreamPieces<kTiles>>&
                                                .rank = share.rank};
   const int warp = static_cast<int>(threadIdx.x) / kWarp % 4;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  StreamScales<kTokens> scales;
+  const auto row_of = [&](int j) { return tile_of<kTiles>(j) * kStreamTileRows + warp * 16; };
   RingPlace place;
   bool begin = true;
   for (int band = share.first; band < params.bands.count;) {
-    const int tokens = begin ? 0 : params.M;
-    const auto row_of = [&](int j) { return tile_of<kTiles>(j) * kStreamTileRows + warp * 16; };
     const int64_t first_row = int64_t{band} * params.bands.rows + lane / 4;
     StreamSums<kTokens, kTiles> sums;
-    if constexpr (kNorm) {
-      const int64_t row = first_row + row_of(0);
-      StreamNorm<kTokens> norm(params, share, row,
-                               !begin && row_of(0) < params.bands.rows && row < params.rows);
-      multiply_stages<kTokens, kTiles>(ring, params, begin ? 0 : share.k_count, place, sums,
-                                       [](int) {});
-      results.template add_up<true>(sums, begin,
-                                    [&](int, int p, float4 four) { norm.put(p, four, area); });
-      norm.end(share, band, begin ? 0 : params.M, area);
-    } else {
-      // Once, in the first band.
-      const int scales_stage =
-          band == share.first ? min(StreamScales<kTokens>::kStages, share.k_count - 1) : -1;
-      multiply_stages<kTokens, kTiles>(ring, params, begin ? 0 : share.k_count, place, sums,
-                                       [&](int i) {
-                                         if (i == scales_stage) {
-                                           scales.find(params, area);
-                                         }
-                                       });
-      const auto store = [&](int j, int p, float4 four) {
-        if (row_of(j) < params.bands.rows) {
-          const int token = p * 8 + lane % 4 * 2;
-          store_four<kResult == ProductResult::kGateUp, Out>(
-              params, first_row + row_of(j), token, tokens, four,
-              begin ? float2{} : make_float2(area.scales[token], area.scales[token + 1]));
-        }
-      };
-      if (blocks > 1) {
-        results.template add_up<false>(sums, begin, store);
-      } else {
-        results.hand_out(sums, store);
-      }
+    multiply_stages<kTokens, kTiles>(ring, params, begin ? 0 : share.k_count, place, sums);
+    if (!begin && band == share.first) {
+      take_fetched();
     }
-    if (begin) {
-      begin = false;
-      wait_for_previous();
-      if constexpr (!kNorm) {
-        scales.ask(params);
+    const auto store = [&](int j, int p, float4 four) {
+      if (row_of(j) < params.bands.rows) {
+        const int token = p * 8 + lane % 4 * 2;
+        store_four<kResult == ProductResult::kGateUp, Out>(
+            params, first_row + row_of(j), token, begin ? 0 : params.M, four,
+            begin ? float2{} : make_float2(area.scales[token], area.scales[token + 1]));
       }
+    };
+    if (blocks > 1) {
+      results.template add_up<false>(sums, begin, store);
     } else {
-      band += share.step;
+      results.hand_out(sums, store);
     }
+    band += begin ? 0 : share.step;
+    begin = false;
+  }
+}
+
+// The same of linear_norm's product: a cluster's one band.
+template <int kTokens>
+__device__ void multiply_norm_band(const StreamRing<kTokens, kStreamPieces<1>>& ring,
+                                   const StreamParams& params, StreamNormArea& area) {
+  const StreamShare share(params);
+  const StreamResults<kTokens, 1> results{.area = ring.end,
+                                          .received = shared_address(&area.received),
+                                          .blocks = params.bands.blocks,
+                                          .rank = share.rank};
+  const int warp_row =
+      tile_of<1>(0) * kStreamTileRows + static_cast<int>(threadIdx.x) / kWarp % 4 * 16;
+  StreamNorm<kTokens> norm(params, share, warp_row, ring.end);
+  norm.load_factors();
+  RingPlace place;
+#pragma unroll 1
+  for (int round = 0; round < 2; ++round) {
+    const bool begin = round == 0;
+    const int tokens = begin ? 0 : params.M;
+    StreamSums<kTokens, 1> sums;
+    multiply_stages<kTokens, 1>(ring, params, begin ? 0 : share.k_count, place, sums);
+    if (!begin) {
+      take_fetched();
+    }
+    results.template add_up<true>(
+        sums, begin, [&](int, int p, float4 four) { norm.put(p, four, tokens, area); });
+    norm.end(tokens, area);
   }
 }
 
@@ -140,7 +144,11 @@ __global__ void __launch_bounds__(kStreamThreads, 1)
     auto& area = *reinterpret_cast<StreamNormArea*>(memory + params.norm_area);
     if (threadIdx.x < kStreamConsumers) {
       __syncthreads();
-      multiply_bands<kResult, kTokens, kTiles, Out>(ring, params, area);
+      if constexpr (kResult == ProductResult::kNorm) {
+        multiply_norm_band<kTokens>(ring, params, area);
+      } else {
+        multiply_bands<kResult, kTokens, kTiles, Out>(ring, params, area);
+      }
       return;
     }
     StreamCopies<kTokens, kStreamPieces<kTiles>> copies(ring, weight, x, params);
@@ -155,6 +163,13 @@ __global__ void __launch_bounds__(kStreamThreads, 1)
     if (threadIdx.x == kStreamConsumers) {
       wait_for_previous();
       copies.run();
+    } else if (threadIdx.x >= kStreamConsumers + kWarp) {
+      wait_for_previous();
+      if constexpr (kResult == ProductResult::kNorm) {
+        StreamNorm<kTokens>(params, StreamShare(params), 0, ring.end).fetch_residual();
+      } else {
+        find_scales<kTokens>(params, area);
+      }
     }
     __syncwarp();
     if (params.bands.blocks > 1) {
@@ -196,7 +211,9 @@ void launch_tiles(CudaContext& context, const StreamedProduct& args, const Bands
   const WeightProduct& product = args.product;
   constexpr int kPieces = kStreamPieces<kTiles>;
   const int64_t stage_bytes = StreamRing<kTokens, kPieces>::stage_bytes(bands.rows);
-  const int64_t results_bytes = StreamResults<kTokens, kTiles>::bytes(bands.blocks);
+  const int64_t results_bytes = kResult == ProductResult::kNorm
+                                    ? StreamNorm<kTokens>::kEnd
+                                    : StreamResults<kTokens, kTiles>::bytes(bands.blocks);
   const auto norm_area = context.device.shared_bytes - static_cast<int64_t>(sizeof(StreamNormArea));
   const int64_t stages = (norm_area - results_bytes) / stage_bytes;
   const auto boxes = static_cast<int32_t>(ceil_div<int64_t>(bands.rows, kMostBoxRows));
@@ -221,6 +238,7 @@ void launch_tiles(CudaContext& context, const StreamedProduct& args, const Bands
   const auto shared = static_cast<size_t>(context.device.shared_bytes);
   allow_shared(kernel, shared);
   const int32_t held = clusters_held(context)[bands.blocks / 2];
+  DS_CHECK(bands.blocks == 1 || bands.count <= held);  // one band a cluster: add_up
   const auto cluster = static_cast<unsigned>(bands.blocks);
   launch_cluster_early(context, kernel, cluster,
                        {.grid = dim3(static_cast<unsigned>(std::min(held, bands.count)) * cluster),
@@ -258,7 +276,7 @@ void launch_norm_tokens(CudaContext& context, const StreamedProduct& args, const
 }
 bool serves_norm(const Bands& bands, int64_t M, int64_t H) {
   return bands.blocks == 2 && bands.rows <= 2 * kStreamTileRows && bands.count % 4 == 0 &&
-         bands.count <= kMostScaleParts && H % kBandStep == 0 && M * bands.count <= kNormSquares;
+         H % kBandStep == 0 && M * bands.count <= kNormSquares;
 }
 
 constexpr int32_t kStreamedArch = 90;

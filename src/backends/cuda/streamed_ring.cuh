@@ -18,7 +18,8 @@ namespace deltaserve::cuda {
 inline constexpr int kStreamPiece = 64;     // of K: 128 bytes, a swizzled row
 inline constexpr int kStreamTileRows = 64;  // of W in a product of a warpgroup
 inline constexpr int kStreamConsumers = 2 * 128;
-inline constexpr int kStreamThreads = kStreamConsumers + kWarp;
+// A warp that copies W and x, and one that fetches what else is needed.
+inline constexpr int kStreamThreads = kStreamConsumers + 2 * kWarp;
 inline constexpr int kStreamRowBytes = kStreamPiece * 2;
 inline constexpr int kMostStreamTokens = static_cast<int>(kMaxStreamedRows);
 inline constexpr int kMostBoxRows = 256;  // of a tensor copy

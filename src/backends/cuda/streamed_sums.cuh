@@ -23,12 +23,12 @@ __device__ __forceinline__ int tile_of(int j) {
   return static_cast<int>(threadIdx.x) / 128 * kTiles + j;
 }
 
-// sums over the next `count` stages. before(i) is called when stage i comes next.
-template <int kTokens, int kTiles, int kPieces, typename Before>
+// sums over the next `count` stages.
+template <int kTokens, int kTiles, int kPieces>
 __device__ __forceinline__ void multiply_stages(const StreamRing<kTokens, kPieces>& ring,
                                                 const StreamParams& params, int count,
-                                                RingPlace& place, StreamSums<kTokens, kTiles>& sums,
-                                                const Before& before) {
+                                                RingPlace& place,
+                                                StreamSums<kTokens, kTiles>& sums) {
   const int last_tile = (params.bands.rows - 1) / kStreamTileRows;
 #pragma unroll
   for (int j = 0; j < kTiles; ++j) {
@@ -37,8 +37,8 @@ __device__ __forceinline__ void multiply_stages(const StreamRing<kTokens, kPiece
       sum = 0.0F;
     }
   }
+#pragma unroll 1
   for (int i = 0; i < count; ++i) {
-    before(i);
     mbarrier_wait(ring.full + 8 * place.stage, place.parity);
 #pragma unroll
     for (int j = 0; j < kTiles; ++j) {
@@ -83,10 +83,23 @@ __device__ __forceinline__ float4 load_shared(uint32_t place) {
                : "memory");
   return four;
 }
+__device__ __forceinline__ float load_shared_float(uint32_t place) {
+  float value;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(place) : "memory");
+  return value;
+}
 __device__ __forceinline__ void store_shared(uint32_t place, float4 four) {
   asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(place), "f"(four.x), "f"(four.y),
                "f"(four.z), "f"(four.w)
                : "memory");
+}
+
+// Four floats on their way to shared memory, and the wait for all that this thread asked for so.
+__device__ __forceinline__ void copy_async(uint32_t to, const float* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
 // Four neighbouring sums of a thread in float4's order: rows g and g + 8 of 16, two tokens.
