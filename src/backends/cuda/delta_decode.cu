@@ -1,8 +1,9 @@
 // delta_decode: convolution, delta rule and gated norm of one token a sequence in one kernel, a
-// value head of a sequence by a thread block of eight warps of 16 rows each. Four warps have a part
+// value head of a sequence by a thread block of eight warps of 16 rows each. Five warps have a part
 // more: those of q, k and v make the convolution's outputs and put them into shared memory rounded
-// as the op would store them, and one norms the head when all rows are there. Bits are those of the
-// three ops.
+// as the op would store them, one makes the gates, and one norms the head when all rows are there.
+// Each asks for its own inputs, so that no warp waits for more than one trip to memory. Bits are
+// those of the three ops.
 // q and k of a key head are made by every block of its value heads, from the history before this
 // step; the block that is the last to have read that history replaces it.
 // Bound by bytes: the state read and written. It is in registers meanwhile or in shared memory
@@ -38,7 +39,7 @@ __device__ __forceinline__ void replace_history(const Shared& shared, float* key
   }
 }
 
-// grid (B * Hv)
+// grid (Hv / Hk, Hk, B)
 template <typename X, typename State>
 __global__ void __launch_bounds__(kDecodeThreads, State::kBlocks)
     delta_decode(const DeltaDecode<X> decode) {
@@ -49,11 +50,11 @@ __global__ void __launch_bounds__(kDecodeThreads, State::kBlocks)
   auto& shared = *reinterpret_cast<DeltaDecodeShared<X, State>*>(shared_memory);
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
-  const int head = static_cast<int>(blockIdx.x) % decode.num_v_heads;
-  const int s = static_cast<int>(blockIdx.x) / decode.num_v_heads;
+  const auto heads_per_key = static_cast<int>(gridDim.x);
+  const auto key_head = static_cast<int>(blockIdx.y);
+  const int head = key_head * heads_per_key + static_cast<int>(blockIdx.x);
+  const auto s = static_cast<int>(blockIdx.z);
   const int first = warp * kDecodeRows;
-  const int heads_per_key = decode.num_v_heads / decode.num_k_heads;
-  const int key_head = head / heads_per_key;
   const int64_t C = int64_t{2 * decode.num_k_heads + decode.num_v_heads} * kDecodeDim;
 
   // What no kernel of this step writes before this one.
@@ -76,47 +77,65 @@ __global__ void __launch_bounds__(kDecodeThreads, State::kBlocks)
   if (norms) {
     load<4>(decode.norm_weight + lane * 4, norm_weight);
   }
-  const float rate = -expf(decode.A_log[head]);
-  const float bias = decode.dt_bias[head];
+  float rate = 0.0F;
+  float bias = 0.0F;
+  if (warp == kGateWarp) {
+    rate = -expf(decode.A_log[head]);
+    bias = decode.dt_bias[head];
+  }
   if (warp < kConvWarps) {
     conv.load_history(history, C, fresh);
   }
   State state(shared.state, warp);
-  const bool early = !State::kStaged || static_cast<int>(blockIdx.x) < decode.early_blocks;
+  const bool early = !State::kStaged || s * decode.num_v_heads + head < decode.early_blocks;
   if (early) {
     state.ask(rows, fresh, lane);
   } else if (decode.fetches && !fresh && lane == 0) {
     prefetch_to_l2(rows, kDecodeRows * kDecodeDim * static_cast<int>(sizeof(float)));
   }
+  // Where a warp's own inputs lie: x of a convolution, z, or the gates.
+  const X* const four_at = norms ? decode.z + s * decode.z_stride + head * kDecodeDim + lane * 4
+                                 : decode.x + s * decode.x_stride + channel;
+  const int64_t gate_at = s * decode.ba_stride + head;
   wait_for_previous();
   if (!early) {
     state.ask(rows, fresh, lane);
   }
 
-  if (warp < kConvWarps) {
-    load<4>(decode.x + s * decode.x_stride + channel, conv.x);
+  FourOf<X> four{};
+  X gate_a{};
+  X gate_b{};
+  if (warp <= kNormWarp) {
+    four = load_as_is(four_at);
+  } else if (warp == kGateWarp) {
+    gate_a = decode.a[gate_at];
+    gate_b = decode.b[gate_at];
   }
-  if (norms) {
-    load<4>(decode.z + s * decode.z_stride + head * kDecodeDim + lane * 4, z);
-  }
-  const float gate_a = to_float(decode.a[s * decode.ba_stride + head]);
-  const float gate_b = to_float(decode.b[s * decode.ba_stride + head]);
   let_next_start();
   if (warp < kConvWarps) {
+    numbers_of(four, conv.x);
     conv.store_output(shared.conv[warp] + lane * 4);
     if (warp != kValueWarp) {
       conv.keep_history(shared.history[warp][0] + lane * 4);
     } else {
       conv.store_history(history, C);
     }
+  } else if (norms) {
+    numbers_of(four, z);
+  } else if (warp == kGateWarp) {
+    const TokenGates gates = token_gates(to_float(gate_a), to_float(gate_b), rate, bias);
+    if (lane == 0) {
+      shared.gates = gates;
+    }
   }
   __syncthreads();
-  bool replaces = false;
+  int32_t readers_before = 0;
   if (warp == kKeyWarp && lane == 0) {
-    replaces = last_reader(decode.readers + s * decode.num_k_heads + key_head, heads_per_key);
+    readers_before =
+        count_reader(decode.readers + s * decode.num_k_heads + key_head, heads_per_key);
   }
 
-  const TokenGates gates = token_gates(gate_a, gate_b, rate, bias);
+  const TokenGates gates = shared.gates;
   const int own_row = first + SumLanes<kDecodeRows>::own(lane);
   const KeyQuery<4> x =
       load_key_query<4>(shared.conv[kKeyWarp], shared.conv[kQueryWarp], lane, kDecodeDim);
@@ -138,7 +157,7 @@ __global__ void __launch_bounds__(kDecodeThreads, State::kBlocks)
     norm_head<X, 4>(y, z, norm_weight, kDecodeDim, decode.eps);
     store<4>(decode.out + s * decode.out_stride + head * kDecodeDim + lane * 4, y);
   }
-  if (warp == kKeyWarp && __shfl_sync(kAllLanes, replaces ? 1 : 0, 0) != 0) {
+  if (warp == kKeyWarp && __shfl_sync(kAllLanes, readers_before, 0) == heads_per_key - 1) {
     replace_history(shared, history, int64_t{decode.num_k_heads} * kDecodeDim, C, lane);
   }
 }
@@ -150,11 +169,13 @@ void launch_with(const CudaContext& context, const DeltaDecode<X>& decode, int32
   if constexpr (kBytes > kPlainSharedBytes) {
     allow_shared(kernel, kBytes);
   }
-  launch_early(context, kernel,
-               {.grid = static_cast<unsigned>(num_seqs * decode.num_v_heads),
-                .block = kDecodeThreads,
-                .shared_bytes = kBytes},
-               decode);
+  launch_early(
+      context, kernel,
+      {.grid = dim3(static_cast<unsigned>(decode.num_v_heads / decode.num_k_heads),
+                    static_cast<unsigned>(decode.num_k_heads), static_cast<unsigned>(num_seqs)),
+       .block = kDecodeThreads,
+       .shared_bytes = kBytes},
+      decode);
 }
 
 // Beside products of more than 8 rows, which fill shared memory, the state is staged there; beside

@@ -2,6 +2,8 @@
 // memory, and a lane's four channels of the convolution.
 #pragma once
 
+#include <type_traits>
+
 #include "backends/cuda/causal_conv1d.cuh"
 #include "backends/cuda/delta_rule_step.cuh"
 #include "backends/cuda/device_math.cuh"
@@ -16,6 +18,7 @@ inline constexpr int kQueryWarp = 0;
 inline constexpr int kKeyWarp = 1;
 inline constexpr int kValueWarp = 2;
 inline constexpr int kNormWarp = 3;
+inline constexpr int kGateWarp = 4;
 inline constexpr int kConvWarps = 3;
 
 template <typename X>
@@ -51,7 +54,31 @@ struct DeltaDecodeShared {
   alignas(16) X conv[kConvWarps][kDecodeDim];  // q, k, v after the convolution
   float history[2][kConvHistory][kDecodeDim];  // of q and k after this step
   float out[kDecodeDim];                       // of the rule, rounded to X
+  alignas(8) TokenGates gates;
 };
+
+// Four neighbouring values as they lie in memory: nothing waits for them before numbers_of.
+template <typename X>
+using FourOf = std::conditional_t<sizeof(X) == sizeof(float), float4, uint2>;
+
+template <typename X>
+__device__ __forceinline__ FourOf<X> load_as_is(const X* from) {
+  return *reinterpret_cast<const FourOf<X>*>(from);
+}
+__device__ __forceinline__ void numbers_of(const float4& four, float (&to)[4]) {
+  to[0] = four.x;
+  to[1] = four.y;
+  to[2] = four.z;
+  to[3] = four.w;
+}
+__device__ __forceinline__ void numbers_of(const uint2& four, float (&to)[4]) {
+  const float2 low = unpack_bf16(four.x);
+  const float2 high = unpack_bf16(four.y);
+  to[0] = low.x;
+  to[1] = low.y;
+  to[2] = high.x;
+  to[3] = high.y;
+}
 
 // Four channels of a lane in the convolution.
 template <typename X>
@@ -100,18 +127,13 @@ struct ConvLane {
   }
 };
 
-// Counts this block among the readers of its key head's history, by one lane after a barrier of the
-// block; whether it is the last of them. No fence: what the others read went through their barrier
-// before they counted, so it is not on the way any more.
-__device__ __forceinline__ bool last_reader(int32_t* readers, int blocks) {
-  if (blocks == 1) {
-    return true;
-  }
-  const bool last = atomicAdd(readers, 1) == blocks - 1;
-  if (last) {
-    *readers = 0;
-  }
-  return last;
+// Counts this block among the `all` readers of its key head's history, by one lane after a barrier
+// of the block: how many have been before. The last makes the count zero again. No fence: what the
+// others read went through their barrier before they counted, so it is not on the way any more.
+// Nothing waits for the answer before it is used; ptxas gives atomicAdd a shuffle that does.
+__device__ __forceinline__ int32_t count_reader(int32_t* readers, int all) {
+  return static_cast<int32_t>(
+      atomicInc(reinterpret_cast<unsigned*>(readers), static_cast<unsigned>(all - 1)));
 }
 
 }  // namespace deltaserve::cuda
