@@ -67,7 +67,7 @@ struct MoeOneShared {
   alignas(16) bf16 act[kOneWarps][kOneI / kOneHalves];  // of x of down, a warp's part
   alignas(16) bf16 shared_act[kOneI];                   // and of the shared expert's
   alignas(16) bf16 shared_down[kSkinnyRows][kOneDownStride];
-  float partial[kWarp];
+  float partial[kOneWarps];
   int32_t ids[kOneMostK];
   float weights[kOneMostK];
   float gate;                             // of the shared expert
@@ -83,8 +83,9 @@ struct MoeOneShared {
   } chains;
 };
 
-// The number of this launch, by one thread of each block behind the wait for the kernel before.
-// A block's own ticket is not among those that it has seen, so all of a launch see the same number.
+// The tickets that one thread of each block has seen, behind the wait for the kernel before; the
+// number of this launch is how many launches of them there are, and one. A block's own is not among
+// those that it has seen, and so all of a launch make the same number of them.
 __device__ __forceinline__ uint32_t take_ticket(OneMeeting* meeting) {
   uint32_t seen;
   asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];"
@@ -92,7 +93,7 @@ __device__ __forceinline__ uint32_t take_ticket(OneMeeting* meeting) {
                : "l"(&meeting->tickets)
                : "memory");
   asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;" ::"l"(&meeting->tickets) : "memory");
-  return seen / kOneGrid + 1;
+  return seen;
 }
 
 __device__ __forceinline__ void publish(MeetingWord* place, uint32_t launch, uint32_t value) {
@@ -205,6 +206,10 @@ __device__ __forceinline__ void fetch_shared_down(const MoeOne& block, MoeOneSha
 __device__ __forceinline__ void norm_row(const MoeOne& block, const float (&factors)[4],
                                          MoeOneShared& shared) {
   const auto thread = static_cast<int>(threadIdx.x);
+  uint32_t seen = 0;  // on its way with the residual, waited for when x is there
+  if (thread == 0) {
+    seen = take_ticket(block.meeting);
+  }
   float values[4];
   load(block.residual + thread * 4, values);
   if (block.delta != nullptr) {
@@ -219,21 +224,27 @@ __device__ __forceinline__ void norm_row(const MoeOne& block, const float (&fact
   if (thread / kOwners == static_cast<int>(blockIdx.x)) {
     store(shared.before + thread % kOwners * 4, values);
   }
-  if (thread == 0) {
-    shared.launch = take_ticket(block.meeting);
-  }
   float sum = 0.0F;
 #pragma unroll
   for (const float value : values) {
     sum += value * value;
   }
-  sum = block_sum(sum, shared.partial);
+  sum = warp_sum(sum);
+  if (thread % kWarp == 0) {
+    shared.partial[thread / kWarp] = sum;
+  }
+  __syncthreads();
+  sum = warp_sum<kOneWarps>(shared.partial[thread % kOneWarps]);
   const float scale = 1.0F / sqrtf(sum / static_cast<float>(kOneH) + block.eps);
 #pragma unroll
   for (int j = 0; j < 4; ++j) {
     values[j] *= scale * (1.0F + factors[j]);
   }
   store(shared.x + thread * 4, values);
+  if (thread == 0) {
+    asm volatile("" : "+r"(seen));  // or it is divided, and waited for, where it was asked for
+    shared.launch = seen / kOneGrid + 1;
+  }
   __pipeline_wait_prior(0);  // the shared expert's rows of down
   __syncthreads();
 }
