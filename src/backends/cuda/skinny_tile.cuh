@@ -120,40 +120,56 @@ __device__ __forceinline__ void skinny_products(const bf16* const (&rows)[Form::
   };
   float out[kRowTiles][kTokenTiles][4] = {};
   int left = (static_cast<int>(K / kSkinnyPiece) - warp + Form::kWarps - 1) / Form::kWarps;
-  Pieces now;
-  Pieces next;
-  if (left > 0) {
-    load_w(now);
-  }
-  wait_for_previous_behind_loads(K < 0);
-  if (Form::kAhead && left > 0) {
-    load_x(now);
-  }
-  for (; left > 0; --left) {
-    if constexpr (!Form::kAhead) {
-      load_x(now);
-    } else if (left > 1) {
-      load_w(next);
-      load_x(next);
-    }
+  const auto multiply = [&](const Pieces& pieces) {
 #pragma unroll
     for (int m = 0; m < kTokenTiles; ++m) {
 #pragma unroll
       for (int r = 0; r < kRowTiles; ++r) {
 #pragma unroll
         for (int p = 0; p < 2; ++p) {
-          const uint4 low = now.w[r][0][p];
-          const uint4 high = now.w[r][1][p];
-          const uint4 b = now.x[m][p];
+          const uint4 low = pieces.w[r][0][p];
+          const uint4 high = pieces.w[r][1][p];
+          const uint4 b = pieces.x[m][p];
           mma_bf16(out[r][m], low.x, high.x, low.y, high.y, b.x, b.y);
           mma_bf16(out[r][m], low.z, high.z, low.w, high.w, b.z, b.w);
         }
       }
     }
-    if constexpr (Form::kAhead) {
-      now = next;
-    } else if (left > 1) {
-      load_w(now);
+  };
+  Pieces even;
+  if (left > 0) {
+    load_w(even);
+  }
+  wait_for_previous_behind_loads(K < 0);
+  if constexpr (Form::kAhead) {
+    // Two sets of registers that take turns: what is copied from one to the other is waited for.
+    Pieces odd;
+    if (left > 0) {
+      load_x(even);
+    }
+#pragma unroll 1
+    for (; left > 0; left -= 2) {
+      if (left > 1) {
+        load_w(odd);
+        load_x(odd);
+      }
+      multiply(even);
+      if (left > 2) {
+        load_w(even);
+        load_x(even);
+      }
+      if (left > 1) {
+        multiply(odd);
+      }
+    }
+  } else {
+#pragma unroll 2  // most warps have an even number: in what is left over ptxas asks for x by halves
+    for (; left > 0; --left) {
+      load_x(even);
+      multiply(even);
+      if (left > 1) {
+        load_w(even);
+      }
     }
   }
   let_next_start();
