@@ -140,7 +140,59 @@ __device__ __forceinline__ void norm_row(const RouteParams& params, int t, const
 
 // Dynamic shared memory: the norm's weight [H], then the normed rows, [T][H + kRowPad].
 constexpr int kRowPad = 8;  // spreads the rows over the banks
-using NormForm = SkinnyForm<1, 1, 16, false, 2>;
+using NormForm = SkinnyForm<1, 1, 16, false, 1>;
+constexpr int kNormWidth = NormForm::kThreads * kVector;
+
+// The same for all of at most kMoeFewTokens rows of kNormWidth, which are asked for at once.
+using RowPartials = float[kMoeFewTokens][NormForm::kWarps];
+__device__ __forceinline__ void norm_rows(const RouteParams& params, const float* weight,
+                                          RowPartials& partials, bf16* to) {
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int at = static_cast<int>(threadIdx.x) * kVector;
+  float values[kMoeFewTokens][kVector] = {};
+  float added[kMoeFewTokens][kVector] = {};
+#pragma unroll
+  for (int t = 0; t < kMoeFewTokens; ++t) {
+    if (t < params.T) {
+      load(params.residual + t * kNormWidth + at, values[t]);
+      if (params.delta != nullptr) {
+        load(params.delta + t * kNormWidth + at, added[t]);
+      }
+    }
+  }
+  float sums[kMoeFewTokens] = {};
+#pragma unroll
+  for (int t = 0; t < kMoeFewTokens; ++t) {
+#pragma unroll
+    for (int j = 0; j < kVector; ++j) {
+      values[t][j] = params.delta == nullptr ? values[t][j] : values[t][j] + added[t][j];
+      sums[t] += values[t][j] * values[t][j];
+    }
+    sums[t] = warp_sum(sums[t]);
+    if (lane == 0) {
+      partials[t][warp] = sums[t];
+    }
+  }
+  __syncthreads();
+  float factors[kVector];
+  load(weight + at, factors);
+#pragma unroll
+  for (int t = 0; t < kMoeFewTokens; ++t) {
+    if (t < params.T) {
+      const float sum = warp_sum<NormForm::kWarps>(partials[t][lane % NormForm::kWarps]);
+      const float scale = 1.0F / sqrtf(sum / static_cast<float>(kNormWidth) + params.eps);
+#pragma unroll
+      for (int j = 0; j < kVector; ++j) {
+        values[t][j] *= scale * (1.0F + factors[j]);
+      }
+      store(to + t * (kNormWidth + kRowPad) + at, values[t]);
+      if (blockIdx.x == 0) {
+        store(params.x + t * kNormWidth + at, values[t]);
+      }
+    }
+  }
+}
 
 __global__ void __launch_bounds__(NormForm::kThreads, NormForm::kBlocks)
     moe_norm_route_kernel(RouteParams params) {
@@ -148,6 +200,7 @@ __global__ void __launch_bounds__(NormForm::kThreads, NormForm::kBlocks)
   bf16* const normed = reinterpret_cast<bf16*>(norm_weight + params.H);
   __shared__ SkinnySums<NormForm> sums;
   __shared__ float partial[kWarp];
+  __shared__ RowPartials partials;
   let_next_start();
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -179,10 +232,14 @@ __global__ void __launch_bounds__(NormForm::kThreads, NormForm::kBlocks)
     store(norm_weight + i, part);
   }
   wait_for_previous();
+  if (params.H == kNormWidth) {
+    norm_rows(params, norm_weight, partials, normed);
+  } else {
 #pragma unroll 1
-  for (int t = 0; t < params.T; ++t) {
-    norm_row<NormForm::kThreads>(params, t, norm_weight, partial,
-                                 normed + t * (params.H + kRowPad));
+    for (int t = 0; t < params.T; ++t) {
+      norm_row<NormForm::kThreads>(params, t, norm_weight, partial,
+                                   normed + t * (params.H + kRowPad));
+    }
   }
   __syncthreads();
   float out[4] = {};
