@@ -58,9 +58,9 @@ __device__ __forceinline__ uint32_t choose_slots(uint32_t (&keys)[kSlots], int32
   return chosen;
 }
 
-// ids [K] ascending and their weights [K], of one token's results, of which a lane has its slots';
-// those of experts beyond E are -infinity. All lanes call it.
-template <int kSlots>
+// ids [K] ascending and, kWeighted, their weights [K], of one token's results, of which a lane has
+// its slots'; those of experts beyond E are -infinity. All lanes call it.
+template <int kSlots, bool kWeighted = true>
 __device__ __forceinline__ void choose_from(float (&x)[kSlots], int32_t E, int32_t K,
                                             bool renormalize, int32_t* ids, float* weights) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -81,14 +81,16 @@ __device__ __forceinline__ void choose_from(float (&x)[kSlots], int32_t E, int32
   const uint32_t chosen = choose_slots(keys, K);
   float sum = 0.0F;
 #pragma unroll
-  for (int i = 0; i < kSlots; ++i) {
+  for (int i = 0; kWeighted && i < kSlots; ++i) {
     const bool counts = renormalize ? (chosen >> i & 1U) != 0 : lane + kWarp * i < E;
     if (counts) {
       x[i] = has_numbers ? expf(x[i] - largest) : NAN;
       sum += x[i];
     }
   }
-  sum = warp_sum(sum);
+  if constexpr (kWeighted) {
+    sum = warp_sum(sum);
+  }
   int at = 0;
 #pragma unroll
   for (int i = 0; i < kSlots; ++i) {
@@ -97,7 +99,9 @@ __device__ __forceinline__ void choose_from(float (&x)[kSlots], int32_t E, int32
     if (mine) {
       const int place = at + __popc(marks & ((1U << lane) - 1U));
       ids[place] = lane + kWarp * i;
-      weights[place] = x[i] / sum;
+      if constexpr (kWeighted) {
+        weights[place] = x[i] / sum;
+      }
     }
     at += __popc(marks);
   }
@@ -105,7 +109,7 @@ __device__ __forceinline__ void choose_from(float (&x)[kSlots], int32_t E, int32
 
 // The same of `logits` [E], read from the second level cache: a kernel that has not waited for the
 // one before it may have a line of the step before in its first.
-template <int kSlots>
+template <int kSlots, bool kWeighted = true>
 __device__ __forceinline__ void choose_experts(const float* logits, int32_t E, int32_t K,
                                                bool renormalize, int32_t* ids, float* weights) {
   float x[kSlots];
@@ -114,7 +118,7 @@ __device__ __forceinline__ void choose_experts(const float* logits, int32_t E, i
     const int e = static_cast<int>(threadIdx.x) % kWarp + kWarp * i;
     x[i] = e < E ? __ldcg(logits + e) : -INFINITY;
   }
-  choose_from(x, E, K, renormalize, ids, weights);
+  choose_from<kSlots, kWeighted>(x, E, K, renormalize, ids, weights);
 }
 
 // Calls f with the number of slots for E experts as a constant.

@@ -38,7 +38,6 @@ __global__ void __launch_bounds__(GateUpForm::kThreads, GateUpForm::kBlocks)
     moe_few_gate_up_kernel(GateUpParams params) {
   __shared__ SkinnySums<GateUpForm> sums;
   __shared__ int32_t ids[kMostEntries];
-  __shared__ float weights[kMostEntries];
   __shared__ int32_t list[kTokens];  // an expert has at most one entry of a token
   __shared__ int count;
   wait_for_previous();
@@ -46,8 +45,8 @@ __global__ void __launch_bounds__(GateUpForm::kThreads, GateUpForm::kBlocks)
   const auto thread = static_cast<int>(threadIdx.x);
   const int warp = thread / kWarp;
   if (warp < params.T) {
-    choose_experts<kSlots>(params.logits + warp * params.logits_stride, params.E, params.K, false,
-                           ids + warp * params.K, weights + warp * params.K);
+    choose_experts<kSlots, false>(params.logits + warp * params.logits_stride, params.E, params.K,
+                                  false, ids + warp * params.K, nullptr);
   }
   __syncthreads();
   const auto y = static_cast<int>(blockIdx.y);
