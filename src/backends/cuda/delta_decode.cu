@@ -1,9 +1,9 @@
 // delta_decode: convolution, delta rule and gated norm of one token a sequence in one kernel, a
-// value head of a sequence by a thread block of eight warps of 16 rows each. Five warps have a part
-// more: those of q, k and v make the convolution's outputs and put them into shared memory rounded
-// as the op would store them, one makes the gates, and one norms the head when all rows are there.
-// Each asks for its own inputs, so that no warp waits for more than one trip to memory. Bits are
-// those of the three ops.
+// value head of a sequence by a thread block of eight warps of 16 rows each, or of sixteen of 8
+// where every block has a multiprocessor for itself. Five warps have a part more: those of q, k and
+// v make the convolution's outputs and put them into shared memory rounded as the op would store
+// them, one makes the gates, and one norms the head when all rows are there. Each asks for its own
+// inputs, so that no warp waits for more than one trip to memory. Bits are those of the three ops.
 // q and k of a key head are made by every block of its value heads, from the history before this
 // step; the block that is the last to have read that history replaces it.
 // Bound by bytes: the state read and written. It is in registers meanwhile or in shared memory
@@ -41,20 +41,22 @@ __device__ __forceinline__ void replace_history(const Shared& shared, float* key
 
 // grid (Hv / Hk, Hk, B)
 template <typename X, typename State>
-__global__ void __launch_bounds__(kDecodeThreads, State::kBlocks)
+__global__ void __launch_bounds__(kDecodeThreads<State::kRows>, State::kBlocks)
     delta_decode(const DeltaDecode<X> decode) {
   if constexpr (State::kStaged && !kHopperCode) {
     return;
   }
   extern __shared__ uint4 shared_memory[];
   auto& shared = *reinterpret_cast<DeltaDecodeShared<X, State>*>(shared_memory);
+  constexpr int kRows = State::kRows;
+  constexpr int kThreads = kDecodeThreads<kRows>;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const auto heads_per_key = static_cast<int>(gridDim.x);
   const auto key_head = static_cast<int>(blockIdx.y);
   const int head = key_head * heads_per_key + static_cast<int>(blockIdx.x);
   const auto s = static_cast<int>(blockIdx.z);
-  const int first = warp * kDecodeRows;
+  const int first = warp * kRows;
   const int64_t C = int64_t{2 * decode.num_k_heads + decode.num_v_heads} * kDecodeDim;
 
   // What no kernel of this step writes before this one.
@@ -77,10 +79,10 @@ __global__ void __launch_bounds__(kDecodeThreads, State::kBlocks)
   if (norms) {
     load<4>(decode.norm_weight + lane * 4, norm_weight);
   }
-  float rate = 0.0F;
+  float a_log = 0.0F;  // its exponential would be waited for before the state is asked for
   float bias = 0.0F;
   if (warp == kGateWarp) {
-    rate = -expf(decode.A_log[head]);
+    a_log = decode.A_log[head];
     bias = decode.dt_bias[head];
   }
   if (warp < kConvWarps) {
@@ -91,7 +93,7 @@ __global__ void __launch_bounds__(kDecodeThreads, State::kBlocks)
   if (early) {
     state.ask(rows, fresh, lane);
   } else if (decode.fetches && !fresh && lane == 0) {
-    prefetch_to_l2(rows, kDecodeRows * kDecodeDim * static_cast<int>(sizeof(float)));
+    prefetch_to_l2(rows, kRows * kDecodeDim * static_cast<int>(sizeof(float)));
   }
   // Where a warp's own inputs lie: x of a convolution, z, or the gates.
   const X* const four_at = norms ? decode.z + s * decode.z_stride + head * kDecodeDim + lane * 4
@@ -123,7 +125,7 @@ __global__ void __launch_bounds__(kDecodeThreads, State::kBlocks)
   } else if (norms) {
     numbers_of(four, z);
   } else if (warp == kGateWarp) {
-    const TokenGates gates = token_gates(to_float(gate_a), to_float(gate_b), rate, bias);
+    const TokenGates gates = token_gates(to_float(gate_a), to_float(gate_b), -expf(a_log), bias);
     if (lane == 0) {
       shared.gates = gates;
     }
@@ -136,22 +138,22 @@ __global__ void __launch_bounds__(kDecodeThreads, State::kBlocks)
   }
 
   const TokenGates gates = shared.gates;
-  const int own_row = first + SumLanes<kDecodeRows>::own(lane);
+  const int own_row = first + SumLanes<kRows>::own(lane);
   const KeyQuery<4> x =
       load_key_query<4>(shared.conv[kKeyWarp], shared.conv[kQueryWarp], lane, kDecodeDim);
-  TokenSums sums;
+  TokenSums<kRows> sums;
   state.multiply(x, sums, lane);
-  const TokenChange change = token_change<kDecodeRows>(
-      sums, x.product, to_float(shared.conv[kValueWarp][own_row]), gates, lane);
-  if (SumLanes<kDecodeRows>::has_output(lane)) {
+  const TokenChange change =
+      token_change<kRows>(sums, x.product, to_float(shared.conv[kValueWarp][own_row]), gates, lane);
+  if (SumLanes<kRows>::has_output(lane)) {
     shared.out[own_row] = to_float(from_float<X>(change.output));
   }
   if (!norms) {
-    named_barrier_arrive<kDecodeThreads>(1);
+    named_barrier_arrive<kThreads>(1);
   }
   state.store(change, x, gates.decay, rows, lane);
   if (norms) {
-    named_barrier<kDecodeThreads>(1);
+    named_barrier<kThreads>(1);
     float y[4];
     load<4>(shared.out + lane * 4, y);
     norm_head<X, 4>(y, z, norm_weight, kDecodeDim, decode.eps);
@@ -173,7 +175,7 @@ void launch_with(const CudaContext& context, const DeltaDecode<X>& decode, int32
       context, kernel,
       {.grid = dim3(static_cast<unsigned>(decode.num_v_heads / decode.num_k_heads),
                     static_cast<unsigned>(decode.num_k_heads), static_cast<unsigned>(num_seqs)),
-       .block = kDecodeThreads,
+       .block = kDecodeThreads<State::kRows>,
        .shared_bytes = kBytes},
       decode);
 }
@@ -194,12 +196,16 @@ void launch_decode(const CudaContext& context, DeltaDecode<X> decode, int32_t nu
       launch_with<StagedState>(context, decode, num_seqs);
       return;
     }
+    if (context.device.arch == kArch && num_seqs * decode.num_v_heads <= context.device.num_sms) {
+      launch_with<RegisterState<true, 8>>(context, decode, num_seqs);
+      return;
+    }
     if (context.device.arch == kArch) {
-      launch_with<RegisterState<true>>(context, decode, num_seqs);
+      launch_with<RegisterState<true, 16>>(context, decode, num_seqs);
       return;
     }
   }
-  launch_with<RegisterState<false>>(context, decode, num_seqs);
+  launch_with<RegisterState<false, 16>>(context, decode, num_seqs);
 }
 
 }  // namespace

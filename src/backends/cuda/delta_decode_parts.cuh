@@ -11,8 +11,9 @@
 namespace deltaserve::cuda {
 
 inline constexpr int kDecodeDim = 128;  // dk and dv
-inline constexpr int kDecodeRows = 16;  // value rows of a warp
-inline constexpr int kDecodeThreads = kDecodeDim / kDecodeRows * kWarp;
+// Threads of a block whose warps have so many value rows each.
+template <int Rows>
+inline constexpr int kDecodeThreads = kDecodeDim / Rows* kWarp;
 // Warps with a part of their own beside the rows.
 inline constexpr int kQueryWarp = 0;
 inline constexpr int kKeyWarp = 1;

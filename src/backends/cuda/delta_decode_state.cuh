@@ -9,7 +9,9 @@
 
 namespace deltaserve::cuda {
 
-using TokenSums = float[2 * kDecodeRows];  // a lane's part of S k of every row, then of S q
+// A lane's part of S k of every row of a warp, then of S q.
+template <int Rows>
+using TokenSums = float[2 * Rows];
 
 // The policy of what leaves the second level cache first, and four values with it.
 __device__ __forceinline__ uint64_t evict_first() {
@@ -30,16 +32,18 @@ __device__ __forceinline__ void store_four(float* to, const float* from, uint64_
       : "memory");
 }
 
-// Two blocks a multiprocessor, on every device. With `Once` the state leaves the second level cache
-// first, so that what other kernels are to find there stays.
-template <bool Once>
+// Two blocks a multiprocessor, on every device, or one of twice as many warps with half of the rows
+// each. With `Once` the state leaves the second level cache first, so that what other kernels are
+// to find there stays.
+template <bool Once, int Rows>
 struct RegisterState {
-  static constexpr int kBlocks = 2;
+  static constexpr int kRows = Rows;  // value rows of a warp
+  static constexpr int kBlocks = Rows / 8;
   static constexpr bool kStaged = false;
   struct Shared {};
 
   uint64_t policy = 0;
-  float S[kDecodeRows][4];
+  float S[kRows][4];
 
   __device__ __forceinline__ RegisterState(Shared& /*shared*/, int /*warp*/) {
     if constexpr (Once) {
@@ -50,7 +54,7 @@ struct RegisterState {
   // Begins to read the rows at `from`, or makes them zero.
   __device__ __forceinline__ void ask(const float* from, bool zero, int lane) {
 #pragma unroll
-    for (int r = 0; r < kDecodeRows; ++r) {
+    for (int r = 0; r < kRows; ++r) {
       if constexpr (Once) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
@@ -64,22 +68,23 @@ struct RegisterState {
       }
     }
   }
-  __device__ __forceinline__ void multiply(const KeyQuery<4>& x, TokenSums& sums, int /*lane*/) {
+  __device__ __forceinline__ void multiply(const KeyQuery<4>& x, TokenSums<kRows>& sums,
+                                           int /*lane*/) {
 #pragma unroll
-    for (int r = 0; r < kDecodeRows; ++r) {
+    for (int r = 0; r < kRows; ++r) {
       sums[r] = dot(S[r], x.k);
-      sums[kDecodeRows + r] = dot(S[r], x.q);
+      sums[kRows + r] = dot(S[r], x.q);
     }
   }
   // Changes the rows and writes them.
   __device__ __forceinline__ void store(const TokenChange& change, const KeyQuery<4>& x,
                                         float decay, float* to, int lane) {
 #pragma unroll
-    for (int r = 0; r < kDecodeRows; ++r) {
-      change_row<kDecodeRows>(S[r], r, change, x.k, decay);
+    for (int r = 0; r < kRows; ++r) {
+      change_row<kRows>(S[r], r, change, x.k, decay);
     }
 #pragma unroll
-    for (int r = 0; r < kDecodeRows; ++r) {
+    for (int r = 0; r < kRows; ++r) {
       float* const at = to + r * kDecodeDim + lane * 4;
       if constexpr (Once) {
         store_four(at, S[r], policy);
@@ -93,19 +98,20 @@ struct RegisterState {
 // Three blocks a multiprocessor of sm_90a. Nothing of the state takes room in the first level
 // cache, of which there is little behind and in front of kernels that fill shared memory.
 struct StagedState {
+  static constexpr int kRows = 16;
   static constexpr int kBlocks = 3;
   static constexpr bool kStaged = true;
-  static constexpr uint32_t kBytes = kDecodeRows * kDecodeDim * sizeof(float);
+  static constexpr uint32_t kBytes = kRows * kDecodeDim * sizeof(float);
   struct Shared {
     alignas(128) float rows[kDecodeDim][kDecodeDim];
-    uint64_t barriers[kDecodeDim / kDecodeRows];
+    uint64_t barriers[kDecodeDim / kRows];
   };
 
   float* rows;  // this warp's
   uint32_t barrier;
 
   __device__ __forceinline__ StagedState(Shared& shared, int warp)
-      : rows(shared.rows[warp * kDecodeRows]), barrier(shared_address(shared.barriers + warp)) {}
+      : rows(shared.rows[warp * kRows]), barrier(shared_address(shared.barriers + warp)) {}
 
   __device__ __forceinline__ void ask(const float* from, bool zero, int lane) {
     if (lane == 0) {
@@ -119,29 +125,29 @@ struct StagedState {
     if (zero) {
       constexpr float kZeros[4] = {};
 #pragma unroll
-      for (int r = 0; r < kDecodeRows; ++r) {
+      for (int r = 0; r < kRows; ++r) {
         cuda::store<4>(rows + r * kDecodeDim + lane * 4, kZeros);
       }
     }
     __syncwarp();  // the barrier is there for all lanes
   }
-  __device__ __forceinline__ void multiply(const KeyQuery<4>& x, TokenSums& sums, int lane) {
+  __device__ __forceinline__ void multiply(const KeyQuery<4>& x, TokenSums<kRows>& sums, int lane) {
     mbarrier_wait(barrier, 0);
 #pragma unroll
-    for (int r = 0; r < kDecodeRows; ++r) {
+    for (int r = 0; r < kRows; ++r) {
       float row[4];
       load<4>(rows + r * kDecodeDim + lane * 4, row);
       sums[r] = dot(row, x.k);
-      sums[kDecodeRows + r] = dot(row, x.q);
+      sums[kRows + r] = dot(row, x.q);
     }
   }
   __device__ __forceinline__ void store(const TokenChange& change, const KeyQuery<4>& x,
                                         float decay, float* to, int lane) {
 #pragma unroll
-    for (int r = 0; r < kDecodeRows; ++r) {
+    for (int r = 0; r < kRows; ++r) {
       float row[4];
       load<4>(rows + r * kDecodeDim + lane * 4, row);
-      change_row<kDecodeRows>(row, r, change, x.k, decay);
+      change_row<kRows>(row, r, change, x.k, decay);
       store_four(to + r * kDecodeDim + lane * 4, row);
     }
   }
