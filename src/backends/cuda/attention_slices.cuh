@@ -46,18 +46,28 @@ __device__ void post_split(const DecodeParams& params, const DecodeItem& item,
   }
 }
 
-// Waits until all splits of a row and head are there. Who begins the last slice clears the counter.
-__device__ __forceinline__ void wait_for_splits(int32_t* counter, int splits, int slices) {
+// Waits until all splits of a row and head are there. What thread 0 gets goes to end_slice.
+__device__ __forceinline__ int32_t wait_for_splits(int32_t* counter, int splits) {
+  int32_t before = 0;
   if (threadIdx.x == 0) {
     int count;
     do {
       asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(count) : "l"(counter) : "memory");
     } while (count % kSliceCount < splits);
-    if (atomicAdd(counter, kSliceCount) / kSliceCount == slices - 1) {
-      *counter = 0;
-    }
+    // Of a number that all lanes share ptxas makes one addition a warp and waits for its result.
+    auto none = static_cast<int32_t>(threadIdx.x);
+    asm volatile("" : "+r"(none));
+    before = atomicAdd(counter, kSliceCount + none);
   }
   __syncthreads();
+  return before;
+}
+
+// Who began the last slice clears the counter.
+__device__ __forceinline__ void end_slice(int32_t* counter, int32_t before, int slices) {
+  if (threadIdx.x == 0 && before / kSliceCount == slices - 1) {
+    *counter = 0;
+  }
 }
 
 // Merges slice `slice` of kSlices of the dimensions of a row and head from its splits, divides,
@@ -74,7 +84,8 @@ __device__ void merge_slice(const DecodeParams& params, const DecodeItem& item, 
   const int splits = item.row_splits();
   const int first = slice * kOfThread * kDecodeThreads + static_cast<int>(threadIdx.x);
   const int column = static_cast<int>(threadIdx.x) % kColumns;
-  wait_for_splits(params.counters + row_head, splits, kSlices);
+  int32_t* const counter = params.counters + row_head;
+  const int32_t before = wait_for_splits(counter, splits);
 #pragma unroll
   for (int n = 0; n < kTiles; ++n) {
     const auto part_of = [&](int split) {
@@ -107,6 +118,7 @@ __device__ void merge_slice(const DecodeParams& params, const DecodeItem& item, 
       out[dim] = from_float<bf16>(sum.values[i] / sum.total * sigmoid(to_float(gate[dim])));
     }
   }
+  end_slice(counter, before, kSlices);
 }
 
 // The slices of all rows and heads, of which there are `pairs`, dealt to the blocks of the grid.
