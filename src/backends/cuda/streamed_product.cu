@@ -43,8 +43,12 @@ __global__ void __launch_bounds__(kStreamThreads, 1)
     }
     const StreamRing<kTokens, kStreamPieces<kTiles>> ring(memory, params);
     auto& area = *reinterpret_cast<StreamNormArea*>(memory + params.norm_area);
+    StreamCopies<kTokens, kStreamPieces<kTiles>> copies(ring, weight, x, params);
+    if (threadIdx.x == kStreamConsumers) {
+      copies.begin(shared_address(&area.received));
+    }
+    __syncthreads();
     if (threadIdx.x < kStreamConsumers) {
-      __syncthreads();
       if constexpr (kResult == ProductResult::kNorm) {
         multiply_norm_band<kTokens>(ring, params, area);
       } else {
@@ -52,11 +56,6 @@ __global__ void __launch_bounds__(kStreamThreads, 1)
       }
       return;
     }
-    StreamCopies<kTokens, kStreamPieces<kTiles>> copies(ring, weight, x, params);
-    if (threadIdx.x == kStreamConsumers) {
-      copies.begin(shared_address(&area.received));
-    }
-    __syncthreads();
     let_next_start();
     if (params.bands.blocks > 1) {
       cluster_arrive_relaxed();
