@@ -36,11 +36,14 @@ UNUSED = (r"Error: Race reported between ((and )?(Read access at load_shared|Wri
 # Warps that meet at a barrier of their own while others of the block wait for all of it.
 AMONG_THEMSELVES = (r"Error: Race reported between ((and )?((Read|Write) access at merge_warps|Read access at add_chains|"
                     r"Write access at keep_chain)\+.*\n?)+")
+# cuBLASLt's own kernels.
+LIBRARY = r"Error: Race reported between ((and )?(Read|Write) access at nvjet_\w+\+.*\n?)+"
 EXPLAINED = [(tool, re.compile(case), re.compile(report)) for tool, case, report in [
     ("racecheck", r"GatedDeltaRule", ELECTED),
     ("racecheck", r"RopeAttention|MoeOne|MoeBlock", AMONG_THEMSELVES),
     ("racecheck", r"MatrixOps\.(FewRowsOfLargeMatrices|GateUpSilu|Linear)/bfloat16$", UNUSED),
-    ("initcheck", r"(GateUpSilu|MoeBlock\w*\.\w+)/bfloat16(_\d+)?$",
+    ("racecheck", r"MatrixOps\.FewRowsOfLargeMatrices/bfloat16$", LIBRARY),
+    ("initcheck", r"(GateUpSilu|FewRowsOfLargeMatrices|MoeBlock\w*\.\w+)/bfloat16(_\d+)?$",
      r"Uninitialized __global__ memory read of size 16 bytes\nat load\+(.*\n)*Device Frame: silu_pairs\+.*"),
     ("memcheck", r"AStepThatCannotBeRecordedFailsAlone", r"Program hit cudaErrorStreamCapture[\s\S]*"),
     ("memcheck", r"LimitsThatDoNotFitAreRefused", r"Program hit cudaErrorMemoryAllocation[\s\S]*")]]
