@@ -30,9 +30,6 @@ ALONE = re.compile(r"ScratchPlan|StepGraphs.StayWithinTheirMemory")
 # Reports that docs/kernels.md explains (Sanitizers): tool, case, and the whole report.
 ELECTED = (r"Error: Race reported between ((and )?(Read|Write) access at "
            r"(load_values|clear_rows|load_factors|carry_chunk|bulk_load)\+.*\n?)+")
-# A cluster's first round reads what it does not use, beside the others' first sums (streamed_sums.cuh).
-UNUSED = (r"Error: Race reported between ((and )?(Read access at load_shared|Write access at store_shared_at)"
-          r"\+.*\n?)+")
 # Warps that meet at a barrier of their own while others of the block wait for all of it.
 AMONG_THEMSELVES = (r"Error: Race reported between ((and )?((Read|Write) access at merge_warps|Read access at add_chains|"
                     r"Write access at keep_chain)\+.*\n?)+")
@@ -41,7 +38,6 @@ LIBRARY = r"Error: Race reported between ((and )?(Read|Write) access at nvjet_\w
 EXPLAINED = [(tool, re.compile(case), re.compile(report)) for tool, case, report in [
     ("racecheck", r"GatedDeltaRule", ELECTED),
     ("racecheck", r"RopeAttention|MoeOne|MoeBlock", AMONG_THEMSELVES),
-    ("racecheck", r"MatrixOps\.(FewRowsOfLargeMatrices|GateUpSilu|Linear)/bfloat16$", UNUSED),
     ("racecheck", r"MatrixOps\.FewRowsOfLargeMatrices/bfloat16$", LIBRARY),
     ("initcheck", r"(GateUpSilu|FewRowsOfLargeMatrices|MoeBlock\w*\.\w+)/bfloat16(_\d+)?$",
      r"Uninitialized __global__ memory read of size 16 bytes\nat load\+(.*\n)*Device Frame: silu_pairs\+.*"),

@@ -88,18 +88,6 @@ __device__ __forceinline__ void mbarrier_arrive_at(uint32_t barrier, int rank) {
       : "memory");
 }
 
-// Stores four numbers at this place in the shared memory of block `rank`.
-__device__ __forceinline__ void store_shared_at(uint32_t place, int rank, float4 four) {
-  asm volatile(
-      "{\n"
-      ".reg .b32 there;\n"
-      "mapa.shared::cluster.u32 there, %0, %1;\n"
-      "st.shared::cluster.v4.f32 [there], {%2, %3, %4, %5};\n"
-      "}" ::"r"(place),
-      "r"(rank), "f"(four.x), "f"(four.y), "f"(four.z), "f"(four.w)
-      : "memory");
-}
-
 // This place in the shared memory of block `rank`, as an address that all of the cluster can use.
 __device__ __forceinline__ uint32_t shared_address_at(uint32_t place, int rank) {
   uint32_t there;
