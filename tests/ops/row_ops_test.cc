@@ -323,6 +323,22 @@ TEST_P(RowOps, MoeTopkOfNanGivesNanWeightsAndValidIds) {
   }
 }
 
+// A softmax with one such result has no numbers at all.
+TEST_P(RowOps, MoeTopkOfOneNanOrInfinityGivesNanWeights) {
+  for (const float value :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    std::vector<float> logits = random_values(64, 3, 2.0F);
+    logits[33] = value;
+    for (const bool renormalize : {true, false}) {
+      const TopkResult result = run_topk(*backend_, logits, 64, 8, renormalize);
+      EXPECT_EQ(result.ids, run_topk(*reference_, logits, 64, 8, renormalize).ids);
+      for (const float weight : result.weights) {
+        EXPECT_TRUE(std::isnan(weight)) << value;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, RowOps, testing::ValuesIn(all_cases()),
                          [](const auto& test) { return case_name(test.param); });
 

@@ -8,6 +8,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/moe_topk.cc"
 #include <hwy/foreach_target.h>
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "backends/cpu/simd_math-inl.h"
@@ -58,6 +60,9 @@ void moe_topk_rows(const MoeTopkArgs& args, int64_t begin, int64_t end, float* p
   bool* chosen = reinterpret_cast<bool*>(p + args.E);
   for (int64_t t = begin; t < end; ++t) {
     const float total = exponentials(args.logits + t * args.logits_stride, args.E, p);
+    if (std::isnan(total)) {  // no softmax: none of it is a number
+      std::fill_n(p, args.E, total);
+    }
     int32_t* ids = args.expert_ids + t * args.K;
     float* weights = args.weights + t * args.K;
     select_largest(p, args.E, args.K, chosen, ids);
