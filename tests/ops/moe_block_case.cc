@@ -8,8 +8,8 @@ std::vector<float> run_block(Backend& backend, const BlockShape& shape,
   const DType x = backend.compute_dtype();
   const auto size = static_cast<size_t>(T * shape.H);
   std::vector<TensorView> views[3];
-  for (size_t i = 0; i < matrices.experts.size(); ++i) {
-    views[i % 3].push_back(matrices.experts[i].view);
+  for (size_t i = 0; i < static_cast<size_t>(3 * shape.E); ++i) {
+    views[i % 3].push_back(matrices.experts[i % matrices.experts.size()].view);
   }
   const TensorView routers[] = {matrices.router.view};
   const TensorView downs[] = {matrices.shared_down.view};

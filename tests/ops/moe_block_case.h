@@ -19,22 +19,24 @@ struct BlockShape {
 };
 
 struct BlockMatrices {
-  std::vector<Matrix> experts;  // gate, up, down of each
+  std::vector<Matrix> experts;  // gate, up, down of each that differs
   Matrix router;
   Matrix shared_gate, shared_up, shared_down;
 
-  explicit BlockMatrices(const BlockShape& shape)
+  // Of the experts the first `distinct` differ, and the others repeat them.
+  BlockMatrices(const BlockShape& shape, int64_t distinct)
       : router(shape.E + 1, shape.H, 1),
         shared_gate(shape.shared_I, shape.H, 2),
         shared_up(shape.shared_I, shape.H, 3),
         shared_down(shape.H, shape.shared_I, 4) {
-    for (int64_t e = 0; e < shape.E; ++e) {
+    for (int64_t e = 0; e < distinct; ++e) {
       const auto seed = static_cast<uint32_t>(100 + 3 * e);
       experts.emplace_back(shape.I, shape.H, seed);
       experts.emplace_back(shape.I, shape.H, seed + 1);
       experts.emplace_back(shape.H, shape.I, seed + 2);
     }
   }
+  explicit BlockMatrices(const BlockShape& shape) : BlockMatrices(shape, shape.E) {}
 };
 
 // The residual [T, H] after the block.
