@@ -105,7 +105,7 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
       ->check(whole_number(0))
       ->capture_default_str();
   command.add_option("--max-num-seqs", options.max_num_seqs, "Sequences that run at once")
-      ->check(CLI::Range(1, 65536))
+      ->check(CLI::Range(1, 65535))
       ->capture_default_str();
   command
       .add_option("--max-num-batched-tokens", options.max_num_batched_tokens,

@@ -90,7 +90,7 @@ class CudaContext {
   // Device memory that so many bytes of scratch, zeros or meeting take.
   static size_t scratch_size(size_t bytes);
 
-  // Changes whenever scratch or zeros move: what has their addresses is then out of date.
+  // Changes whenever scratch, zeros or meeting move: what has their addresses is then out of date.
   int64_t scratch_generation() const { return scratch_generation_; }
 
   LtMatmul& matmul() { return *matmul_; }

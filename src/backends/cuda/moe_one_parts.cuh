@@ -33,8 +33,8 @@ static_assert(kOneI == kOneChains * kSkinnyPiece);
 
 // What the thread blocks tell each other: words of a value in the low half and in the high half the
 // number of the launch that it is of, so that whoever needs a value waits for nothing but itself.
-// Every launch writes the words that it reads, so a word has the number of this launch or of an
-// earlier one. All zero before the first.
+// Every launch of a model writes the same words and reads no others, so a word has the number of
+// this launch or of the one before; numbers repeat after 2^25. All zero before the first.
 using MeetingWord = unsigned long long;
 struct OneMeeting {
   uint32_t tickets;  // blocks that have begun, of all launches

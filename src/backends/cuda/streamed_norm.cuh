@@ -22,7 +22,9 @@ struct StreamNormArea {
 
 // A warp fetches what results need beside sums, scales or the residual: memory that is busy with W
 // answers late, and a warp that multiplies would wait for its own loads before it begins, since the
-// compiler has none on the way in a loop. Between the two calls it comes to shared memory.
+// compiler has none on the way in a loop. The first call says that it is in shared memory, the
+// second waits for that; the fetching warp has waited for the kernels before this one by then, so
+// that the others may store their results behind it.
 __device__ __forceinline__ void give_fetched() {
   named_barrier_arrive<kStreamConsumers + kWarp>(2);
 }
@@ -50,7 +52,6 @@ __device__ __forceinline__ void find_scales(const StreamParams& params, StreamNo
 template <int kTokens>
 class StreamNorm {
  public:
-  static constexpr int kFours = kTokens / 8;
   // Shared memory behind the ring: the results of two blocks, then the residual of this one's,
   // [kTokens / 2][rows of the band + 4], which lanes read from different banks.
   static constexpr int64_t kPlace = StreamResults<kTokens, 1>::bytes(2);
