@@ -104,6 +104,7 @@ void add_engine_options(CLI::App& command, EngineOptions& options) {
                   "Longest prompt plus output, 0 for what the model and the memory allow")
       ->check(whole_number(0))
       ->capture_default_str();
+  // A step's sequences can be the third dimension of a grid, which holds no more.
   command.add_option("--max-num-seqs", options.max_num_seqs, "Sequences that run at once")
       ->check(CLI::Range(1, 65535))
       ->capture_default_str();

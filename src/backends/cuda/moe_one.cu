@@ -1,9 +1,9 @@
 // A whole block of experts for one token in one launch, for the widths of the 35B-A3B and the
 // 80B-A3B. A thread block a multiprocessor stays from the norm to the residual and meets the others
-// twice: when the router's results are there, and when all rows of gate and up are. A warp has 8
-// KiB of weights on the way in registers, and each piece that it has multiplied makes room for the
-// next, through gate and up into down, so that memory is never idle once the experts are known.
-// Sums have the order of moe_route.cu and moe_few.cu, and so their bits.
+// twice: for the router's results, and each warp for the rows of gate and up that it needs. A warp
+// has 8 KiB of weights on the way in registers, and each piece that it has multiplied makes room
+// for the next, through gate and up into down, so that memory is never idle once the experts are
+// known. Sums have the order of moe_route.cu and moe_few.cu, and so their bits.
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "conformance.h"
+#include "product_rows.h"
 #include "random_matrix.h"
 
 namespace deltaserve {
@@ -57,19 +58,9 @@ TEST_P(BatchInvariant, Linear) {
     const Matrix matrix(N, K, 11);
     const auto weight = backend_->make_linear({&matrix.view, 1}).value();
     for (const bool out_float : {true, false}) {
-      const DType out_dtype = out_float ? DType::kF32 : backend_->compute_dtype();
       const std::string what = std::to_string(N) + " x " + std::to_string(K);
-      expect_row_bits(K, N, what, [&](const std::vector<float>& x, int64_t M) {
-        const DeviceTensor in(*backend_, backend_->compute_dtype(), x);
-        const DeviceTensor out(*backend_, out_dtype, static_cast<size_t>(M * N));
-        backend_->linear({.M = M,
-                          .x = in.data(),
-                          .x_stride = K,
-                          .weight = weight.get(),
-                          .out = out.data(),
-                          .out_stride = N,
-                          .out_float = out_float});
-        return out.values();
+      expect_row_bits(K, N, what, [&](const std::vector<float>& x, int64_t) {
+        return linear_rows(*backend_, *weight, x, out_float);
       });
     }
   }
@@ -100,16 +91,8 @@ TEST_P(BatchInvariant, GateUpSilu) {
     const Matrix up(I, K, 22);
     const auto weight = backend_->make_gate_up(gate.view, up.view).value();
     const std::string what = "2 x " + std::to_string(I) + " x " + std::to_string(K);
-    expect_row_bits(K, I, what, [&](const std::vector<float>& x, int64_t M) {
-      const DeviceTensor in(*backend_, backend_->compute_dtype(), x);
-      const DeviceTensor out(*backend_, backend_->compute_dtype(), static_cast<size_t>(M * I));
-      backend_->gate_up_silu({.M = M,
-                              .x = in.data(),
-                              .x_stride = K,
-                              .weight = weight.get(),
-                              .out = out.data(),
-                              .out_stride = I});
-      return out.values();
+    expect_row_bits(K, I, what, [&](const std::vector<float>& x, int64_t) {
+      return gate_up_rows(*backend_, *weight, x);
     });
   }
 }

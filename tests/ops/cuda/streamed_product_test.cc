@@ -12,6 +12,7 @@
 
 #include "conformance.h"
 #include "device_util.h"
+#include "product_rows.h"
 #include "random_matrix.h"
 
 namespace deltaserve {
@@ -79,21 +80,11 @@ TEST_P(StreamedLinear, MatchesSumsInDouble) {
   const Matrix matrix(N, K, 1);
   const auto weight = backend_->make_linear({&matrix.view, 1}).value();
   for (const bool out_float : {true, false}) {
-    const DType out_dtype = out_float ? DType::kF32 : backend_->compute_dtype();
-    const double relative = out_float ? kSumTolerance : x_tolerance(out_dtype);
+    const double relative = out_float ? kSumTolerance : x_tolerance(backend_->compute_dtype());
     std::vector<float> few;
     for (const int64_t M : {9, 16, 17, 32}) {
       const std::vector<float> x = rounded_x(M, K);
-      const DeviceTensor in(*backend_, backend_->compute_dtype(), x);
-      const DeviceTensor out(*backend_, out_dtype, static_cast<size_t>(M * N));
-      backend_->linear({.M = M,
-                        .x = in.data(),
-                        .x_stride = K,
-                        .weight = weight.get(),
-                        .out = out.data(),
-                        .out_stride = N,
-                        .out_float = out_float});
-      const std::vector<float> values = out.values();
+      const std::vector<float> values = linear_rows(*backend_, *weight, x, out_float);
       const std::string what = std::to_string(M) + " rows" + (out_float ? ", float32 out" : "");
       expect_columns(values, M, N, relative, what,
                      [&](int64_t m, int64_t n) { return dot(x, m, matrix, n, K); });
@@ -112,15 +103,7 @@ TEST_P(StreamedGateUp, MatchesSumsInDouble) {
   std::vector<float> few;
   for (const int64_t M : {9, 16, 17, 32}) {
     const std::vector<float> x = rounded_x(M, K);
-    const DeviceTensor in(*backend_, backend_->compute_dtype(), x);
-    const DeviceTensor out(*backend_, backend_->compute_dtype(), static_cast<size_t>(M * I));
-    backend_->gate_up_silu({.M = M,
-                            .x = in.data(),
-                            .x_stride = K,
-                            .weight = weight.get(),
-                            .out = out.data(),
-                            .out_stride = I});
-    const std::vector<float> values = out.values();
+    const std::vector<float> values = gate_up_rows(*backend_, *weight, x);
     const std::string what = std::to_string(M) + " rows";
     expect_columns(values, M, I, x_tolerance(backend_->compute_dtype()), what,
                    [&](int64_t m, int64_t n) {
