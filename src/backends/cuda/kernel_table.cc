@@ -26,7 +26,8 @@ std::string linear_kernels(const CudaContext& context, const std::string& librar
   if (has_hopper_kernels(context)) {
     return context.batch_invariant
                ? invariant_product(context, library)
-               : library + "; W streamed once: one row, mma up to 8, wgmma up to 32";
+               : library +
+                     "; W streamed once: one row, mma up to 8 (N or K < 5,120), wgmma up to 32";
   }
   if (bf16 && context.batch_invariant) return "batch invariant: mma, 16 rows at a time";
   return bf16 ? library + "; W streamed once: one row, mma up to 16"
@@ -45,7 +46,8 @@ std::string gate_up_kernels(const CudaContext& context, const std::string& libra
 
 std::string norm_product_kernels(const CudaContext& context) {
   if (context.compute_dtype != DType::kBF16 || context.batch_invariant) return "the ops";
-  return std::string(has_hopper_kernels(context) ? "one row, 9 to 32 rows" : "one row") +
+  return std::string(has_hopper_kernels(context) ? "one row, 9 (N, K >= 5,120: 2) to 32 rows"
+                                                 : "one row") +
          ": the scale behind the next product; else the ops";
 }
 

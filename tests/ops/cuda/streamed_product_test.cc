@@ -1,7 +1,7 @@
-// linear and gate_up_silu of 9 to 32 rows where W is streamed (streamed_product.cu), in each way in
-// which it shares out W: bands with all of K or parts of it, of one, two and three tiles a
-// warpgroup, one and several a thread block, and a K that ends in the middle of a stage. Columns
-// that are some apart are compared with sums in double.
+// linear and gate_up_silu of 9 to 32 rows, or 2 where W is long, where W is streamed
+// (streamed_product.cu), in each way in which it shares out W: bands with all of K or parts of it,
+// of one, two and three tiles a warpgroup, one and several a thread block, and a K that ends in the
+// middle of a stage. Columns that are some apart are compared with sums in double.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,6 +22,12 @@ constexpr int64_t kColumnStep = 37;  // prime: no multiple of a tile
 constexpr double kSumTolerance = 1e-5;
 
 using Shape = std::pair<int64_t, int64_t>;  // N or I, K
+
+// Numbers of rows of x for which W is streamed, whose N here is long where K is.
+std::vector<int64_t> streamed_rows(int64_t K) {
+  constexpr int64_t kLong = 5120;
+  return K < kLong ? std::vector<int64_t>{9, 16, 17, 32} : std::vector<int64_t>{2, 8, 16, 17, 32};
+}
 
 class StreamedProduct : public testing::TestWithParam<std::tuple<BackendCase, Shape>> {
  protected:
@@ -82,7 +88,7 @@ TEST_P(StreamedLinear, MatchesSumsInDouble) {
   for (const bool out_float : {true, false}) {
     const double relative = out_float ? kSumTolerance : x_tolerance(backend_->compute_dtype());
     std::vector<float> few;
-    for (const int64_t M : {9, 16, 17, 32}) {
+    for (const int64_t M : streamed_rows(K)) {
       const std::vector<float> x = rounded_x(M, K);
       const std::vector<float> values = linear_rows(*backend_, *weight, x, out_float);
       const std::string what = std::to_string(M) + " rows" + (out_float ? ", float32 out" : "");
@@ -101,7 +107,7 @@ TEST_P(StreamedGateUp, MatchesSumsInDouble) {
   const Matrix up(I, K, 2);
   const auto weight = backend_->make_gate_up(gate.view, up.view).value();
   std::vector<float> few;
-  for (const int64_t M : {9, 16, 17, 32}) {
+  for (const int64_t M : streamed_rows(K)) {
     const std::vector<float> x = rounded_x(M, K);
     const std::vector<float> values = gate_up_rows(*backend_, *weight, x);
     const std::string what = std::to_string(M) + " rows";
@@ -125,12 +131,13 @@ INSTANTIATE_TEST_SUITE_P(All, StreamedLinear,
                          testing::Combine(testing::ValuesIn(all_cases()),
                                           testing::Values(Shape{5000, 1408}, Shape{8200, 576},
                                                           Shape{16'480, 576}, Shape{36'100, 512},
-                                                          Shape{42'024, 576})),
+                                                          Shape{42'024, 576}, Shape{5200, 5184})),
                          shape_name);
 
 INSTANTIATE_TEST_SUITE_P(All, StreamedGateUp,
                          testing::Combine(testing::ValuesIn(all_cases()),
-                                          testing::Values(Shape{17'000, 512}, Shape{17'000, 576})),
+                                          testing::Values(Shape{17'000, 512}, Shape{17'000, 576},
+                                                          Shape{2600, 5120})),
                          shape_name);
 
 }  // namespace
