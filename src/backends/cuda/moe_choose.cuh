@@ -58,6 +58,23 @@ __device__ __forceinline__ uint32_t choose_slots(uint32_t (&keys)[kSlots], int32
   return chosen;
 }
 
+// Calls f(i, place) for each of the lane's chosen experts, lane + 32 i: its place among all chosen
+// in ascending id. All lanes call it.
+template <int kSlots, typename F>
+__device__ __forceinline__ void for_chosen(uint32_t slots, F&& f) {
+  const unsigned below = (1U << threadIdx.x % kWarp) - 1U;
+  int at = 0;
+#pragma unroll
+  for (int i = 0; i < kSlots; ++i) {
+    const bool mine = (slots >> i & 1U) != 0;
+    const unsigned marks = __ballot_sync(kAllLanes, mine);
+    if (mine) {
+      f(i, at + __popc(marks & below));
+    }
+    at += __popc(marks);
+  }
+}
+
 // ids [K] ascending and, kWeighted, their weights [K], of one token's results, of which a lane has
 // its slots'; those of experts beyond E are -infinity. All lanes call it.
 template <int kSlots, bool kWeighted = true>
@@ -91,20 +108,12 @@ __device__ __forceinline__ void choose_from(float (&x)[kSlots], int32_t E, int32
   if constexpr (kWeighted) {
     sum = warp_sum(sum);
   }
-  int at = 0;
-#pragma unroll
-  for (int i = 0; i < kSlots; ++i) {
-    const bool mine = (chosen >> i & 1U) != 0;
-    const unsigned marks = __ballot_sync(kAllLanes, mine);
-    if (mine) {
-      const int place = at + __popc(marks & ((1U << lane) - 1U));
-      ids[place] = lane + kWarp * i;
-      if constexpr (kWeighted) {
-        weights[place] = x[i] / sum;
-      }
+  for_chosen<kSlots>(chosen, [&](int i, int place) {
+    ids[place] = lane + kWarp * i;
+    if constexpr (kWeighted) {
+      weights[place] = x[i] / sum;
     }
-    at += __popc(marks);
-  }
+  });
 }
 
 // The same of `logits` [E], read from the second level cache: a kernel that has not waited for the

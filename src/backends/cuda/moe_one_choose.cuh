@@ -71,16 +71,7 @@ __device__ __forceinline__ ExpertChoice choose_ids(const float (&x)[kSlots], int
     }
     choice.slots = choose_slots(keys, K);
   }
-  int at = 0;
-#pragma unroll
-  for (int i = 0; i < kSlots; ++i) {
-    const bool mine = (choice.slots >> i & 1U) != 0;
-    const unsigned marks = __ballot_sync(kAllLanes, mine);
-    if (mine) {
-      ids[at + __popc(marks & ((1U << lane) - 1U))] = lane + kWarp * i;
-    }
-    at += __popc(marks);
-  }
+  for_chosen<kSlots>(choice.slots, [&](int i, int place) { ids[place] = lane + kWarp * i; });
   return choice;
 }
 
@@ -99,16 +90,7 @@ __device__ __forceinline__ void weigh_chosen(float (&x)[kSlots], const ExpertCho
     }
   }
   sum = warp_sum(sum);
-  int at = 0;
-#pragma unroll
-  for (int i = 0; i < kSlots; ++i) {
-    const bool mine = (choice.slots >> i & 1U) != 0;
-    const unsigned marks = __ballot_sync(kAllLanes, mine);
-    if (mine) {
-      weights[at + __popc(marks & ((1U << lane) - 1U))] = x[i] / sum;
-    }
-    at += __popc(marks);
-  }
+  for_chosen<kSlots>(choice.slots, [&](int i, int place) { weights[place] = x[i] / sum; });
 }
 
 }  // namespace deltaserve::cuda
