@@ -78,8 +78,7 @@ void launch_form(const CudaContext& context, const WeightProduct& product) {
                                         static_cast<uint32_t>(Form::kTokens));
   const auto kernel = fixed_product<Form, kResult>;
   allow_shared(kernel, sizeof(FixedShared<Form>));
-  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                  cudaSharedmemCarveoutMaxShared));
+  prefer_shared(kernel, cudaSharedmemCarveoutMaxShared);
   const int64_t blocks = std::min<int64_t>(tiles, int64_t{context.device.num_sms} * Form::kBlocks);
   launch_early(context, kernel,
                {.grid = dim3(static_cast<unsigned>(blocks)),

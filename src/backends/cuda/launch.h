@@ -37,6 +37,13 @@ void allow_shared(Kernel* kernel, size_t bytes) {
                                   static_cast<int>(bytes)));
 }
 
+// The part of a multiprocessor's first-level cache that a kernel would have as shared memory, in
+// percent or cudaSharedmemCarveoutMaxShared. Kernels that want other parts do not run beside it.
+template <typename Kernel>
+void prefer_shared(Kernel* kernel, int percent) {
+  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, percent));
+}
+
 template <typename... Params, typename... Args>
 void launch(const CudaContext& context, void (*kernel)(Params...), const LaunchShape& shape,
             Args&&... args) {

@@ -2,8 +2,8 @@
 // 80B-A3B. A thread block a multiprocessor stays from the norm to the residual and meets the others
 // twice: for the router's results, and each warp for the rows of gate and up that it needs. A warp
 // has 8 KiB of weights on the way in registers, and each piece that it has multiplied makes room
-// for the next, through gate and up into down, so that memory is never idle once the experts are
-// known. Sums have the order of moe_route.cu and moe_few.cu, and so their bits.
+// for the next; down comes while blocks wait for each other's gate and up. Sums have the order of
+// moe_route.cu and moe_few.cu, and so their bits.
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
@@ -17,6 +17,13 @@ namespace cuda {
 namespace {
 
 constexpr int kGateUpStep = kOneChains * kSkinnyPiece;  // between the pieces of a chain
+// Of down that a warp asks for before its block has all of gate and up: more of it comes in front
+// of the gate and up of blocks that are behind, for which all wait.
+constexpr int kDownPieces = 1;
+// Of 228 KiB the 100 that five thread blocks of norm_product.cu behind it fill. Weights on their
+// way are in the rest of a multiprocessor's 256, which else stays as the kernel before had it:
+// attention leaves 28.
+constexpr int kSharedPercent = 44;
 
 // This lane's place in one of the block's units of gate and up, chains of tiles.
 __device__ __forceinline__ const bf16* gate_up_unit(const MoeOne& block, const MoeOneShared& shared,
@@ -47,8 +54,22 @@ __device__ __forceinline__ void begin_gate_up(const MoeOne& block, WeightRing& r
   }
 }
 
+// And pieces of its first unit of down.
+template <int kFirst, int kEnd>
+__device__ __forceinline__ void begin_down(const MoeOne& block, WeightRing& ring,
+                                           const MoeOneShared& shared) {
+  const int unit = static_cast<int>(threadIdx.x) / kWarp;
+  if (unit < block.K * kOneHalves) {
+    const bf16* first = down_unit(block, shared, unit);
+#pragma unroll
+    for (int p = kFirst; p < kEnd; ++p) {
+      load_piece(first + p * kSkinnyPiece, kOneI, ring[p]);
+    }
+  }
+}
+
 // The block's tiles of gate and up, eight warps a tile; what a tile comes to is published by one of
-// them. The ring ends with the warp's first unit of down.
+// them. Ends with the first kDownPieces of down on their way.
 __device__ __forceinline__ void multiply_gate_up(const MoeOne& block, int tiles, WeightRing& ring,
                                                  MoeOneShared& shared) {
   const auto thread = static_cast<int>(threadIdx.x);
@@ -57,20 +78,19 @@ __device__ __forceinline__ void multiply_gate_up(const MoeOne& block, int tiles,
   const int units = tiles * kOneChains;
 #pragma unroll 1
   for (int unit = warp; unit < units; unit += kOneWarps) {
-    const bool again = unit + kOneWarps < units;
-    const bool more = again || warp < block.K * kOneHalves;
-    const bf16* next = again ? gate_up_unit(block, shared, unit + kOneWarps)
-                             : down_unit(block, shared, more ? warp : 0);
-    const int64_t columns = again ? kOneH : kOneI;
-    const int step = again ? kGateUpStep : kSkinnyPiece;
+    const bool more = unit + kOneWarps < units;
+    const bf16* next = gate_up_unit(block, shared, more ? unit + kOneWarps : unit);
     const bf16* x = shared.x + unit % kOneChains * kSkinnyPiece + lane % 4 * 8;
     float sums[4] = {};
 #pragma unroll
     for (int p = 0; p < kOneRingPieces; ++p) {
       multiply_piece(ring[p], x + p * kGateUpStep, sums);
       if (more) {
-        load_piece(next + p * step, columns, ring[p]);
+        load_piece(next + p * kGateUpStep, kOneH, ring[p]);
       }
+    }
+    if (!more) {
+      begin_down<0, kDownPieces>(block, ring, shared);
     }
     const int tile = unit / kOneChains;
     keep_chain(sums, shared.chains.gate_up[tile][unit % kOneChains]);
@@ -182,6 +202,8 @@ __global__ void __launch_bounds__(kOneThreads, 1) moe_one_kernel(const MoeOne bl
   }
   const int tiles = (block.K * kOneTiles - static_cast<int>(blockIdx.x) + kOneGrid - 1) / kOneGrid;
   multiply_gate_up(block, tiles, ring, shared);
+  __syncthreads();
+  begin_down<kDownPieces, kOneRingPieces>(block, ring, shared);
   multiply_down(block, ring, shared);
   __syncthreads();
   add_experts(block, shared);
@@ -220,6 +242,7 @@ void launch_moe_one(CudaContext& context, const MoeBlockArgs& args) {
       .meeting = static_cast<OneMeeting*>(context.meeting(sizeof(OneMeeting)))};
   const auto kernel =
       experts.E <= kFewSlots * kWarp ? moe_one_kernel<kFewSlots> : moe_one_kernel<2 * kFewSlots>;
+  prefer_shared(kernel, kSharedPercent);
   launch_early(context, kernel, {.grid = dim3(kOneGrid), .block = dim3(kOneThreads)}, block);
 }
 
