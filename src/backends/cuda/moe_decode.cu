@@ -42,7 +42,9 @@ template <bool kGateUp>
 void launch_decode(CudaContext& context, const ExpertProduct& product, const MoeSort& sort,
                    int64_t most_tiles, const ExpertProduct& shared, int64_t shared_tokens) {
   using Form = MoeForm<kGateUp>;
-  launch_early(context, moe_decode_kernel<kGateUp>,
+  const auto kernel = moe_decode_kernel<kGateUp>;
+  prefer_shared(kernel, kSkinnySharedPercent);
+  launch_early(context, kernel,
                {.grid = dim3(static_cast<unsigned>(product.rows / (Form::kRowTiles * kSkinnyRows)),
                              static_cast<unsigned>(most_tiles + (shared_tokens > 0 ? 1 : 0))),
                 .block = dim3(Form::kThreads)},

@@ -309,8 +309,10 @@ void launch_moe_norm_route(CudaContext& context, const MoeBlockArgs& args) {
 
 void launch_moe_route(CudaContext& context, const MoeBlockArgs& args) {
   const auto with_form = [&]<typename Form>(Form) {
-    launch_early(context, moe_route_kernel<Form>,
-                 {.grid = route_grid(args), .block = dim3(Form::kThreads)}, route_params(args));
+    const auto kernel = moe_route_kernel<Form>;
+    prefer_loads<Form>(kernel);
+    launch_early(context, kernel, {.grid = route_grid(args), .block = dim3(Form::kThreads)},
+                 route_params(args));
   };
   if (args.T <= kSkinnyTokens) {
     with_form(SkinnyForm<1, 1, 16, true, 1>{});

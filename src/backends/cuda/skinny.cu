@@ -137,12 +137,10 @@ void launch_skinny_linear(CudaContext& context, const LinearArgs& args) {
                                   .out_stride = args.out_stride,
                                   .M = static_cast<int32_t>(args.M)};
   cuda::with_form(args.M, weight.N, [&]<typename Form>(Form) {
-    const cuda::LaunchShape shape = cuda::shape_of<Form>(weight.N);
-    if (args.out_float) {
-      cuda::launch_early(context, cuda::skinny_linear_kernel<Form, float>, shape, params);
-    } else {
-      cuda::launch_early(context, cuda::skinny_linear_kernel<Form, cuda::bf16>, shape, params);
-    }
+    const auto kernel = args.out_float ? cuda::skinny_linear_kernel<Form, float>
+                                       : cuda::skinny_linear_kernel<Form, cuda::bf16>;
+    cuda::prefer_loads<Form>(kernel);
+    cuda::launch_early(context, kernel, cuda::shape_of<Form>(weight.N), params);
   });
 }
 
@@ -159,8 +157,9 @@ void launch_skinny_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args
                                   .out_stride = args.out_stride,
                                   .M = static_cast<int32_t>(args.M)};
   cuda::with_form(args.M, rows, [&]<typename Form>(Form) {
-    cuda::launch_early(context, cuda::skinny_gate_up_kernel<Form>, cuda::shape_of<Form>(rows),
-                       params, weight.I);
+    const auto kernel = cuda::skinny_gate_up_kernel<Form>;
+    cuda::prefer_loads<Form>(kernel);
+    cuda::launch_early(context, kernel, cuda::shape_of<Form>(rows), params, weight.I);
   });
 }
 

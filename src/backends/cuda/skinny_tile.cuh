@@ -57,6 +57,17 @@ struct SkinnySums {
   }
 };
 
+// Beside streamed products, which leave a multiprocessor 28 KiB for what is on its way: kernels of
+// more than eight rows would have 64 of 228 KiB as shared memory, in percent, and the rest for
+// that.
+inline constexpr int kSkinnySharedPercent = 28;
+template <typename Form, typename Kernel>
+void prefer_loads(Kernel* kernel) {
+  if constexpr (Form::kTokenTiles > 1) {
+    prefer_shared(kernel, kSkinnySharedPercent);
+  }
+}
+
 // 16 bytes that nobody reads again soon.
 __device__ __forceinline__ uint4 load_once(const bf16* from) {
   uint4 piece;
