@@ -207,8 +207,8 @@ void launch_norm(const CudaContext& context, const AddRmsNormArgs& args, bool be
       rows, static_cast<X*>(args.out));
 }
 
-// Whether the next product is one whose blocks ask for W as soon as they find room: of one row, or
-// a streamed one.
+// Whether the next product is one whose blocks ask for W as soon as they find room whatever W is:
+// of one row, or a streamed one of more than eight.
 constexpr bool starts_beside(int64_t rows) {
   return rows == 1 || (rows > kMaxSkinnyRows / 2 && rows <= kMaxStreamedRows);
 }

@@ -45,8 +45,8 @@ bool serves_skinny(int64_t M, int64_t N, int64_t K);
 void launch_skinny_linear(CudaContext& context, const LinearArgs& args);
 void launch_skinny_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args);
 
-// The same on sm_90a for 9 to kMaxStreamedRows rows, where W [N, K] is large, K at least 512, or 2
-// where N and K are at least 5,120 (streamed_product.cu).
+// The same on sm_90a for 9 to kMaxStreamedRows rows, where W [N, K] is large, K at least 512, and
+// from 2 rows on where N and K are at least 5,120 (streamed_product.cu).
 inline constexpr int64_t kMaxStreamedRows = 32;
 bool serves_streamed(const CudaContext& context, int64_t M, int64_t N, int64_t K, const void* x,
                      int64_t x_stride);

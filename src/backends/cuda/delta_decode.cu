@@ -181,9 +181,9 @@ void launch_with(const CudaContext& context, const DeltaDecode<X>& decode, int32
 }
 
 // Beside products of more than 8 rows, which fill shared memory, the state is staged there; beside
-// those of fewer that would cost them their first-level cache. A kernel has not ended while copies
-// to blocks of the next one are on their way in its multiprocessors: with few sequences a third of
-// the blocks wait for that, with many all fetch into the second-level cache only.
+// those of fewer that would cost most of them their first-level cache. A kernel has not ended while
+// copies to blocks of the next one are on their way in its multiprocessors: with few sequences a
+// third of the blocks wait for that, with many all fetch into the second-level cache only.
 template <typename X>
 void launch_decode(const CudaContext& context, DeltaDecode<X> decode, int32_t num_seqs) {
   constexpr int32_t kArch = 90;

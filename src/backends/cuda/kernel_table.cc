@@ -46,8 +46,9 @@ std::string gate_up_kernels(const CudaContext& context, const std::string& libra
 
 std::string norm_product_kernels(const CudaContext& context) {
   if (context.compute_dtype != DType::kBF16 || context.batch_invariant) return "the ops";
-  return std::string(has_hopper_kernels(context) ? "one row, 9 (N, K >= 5,120: 2) to 32 rows"
-                                                 : "one row") +
+  return std::string(has_hopper_kernels(context)
+                         ? "one row, 9 to 32 rows, from 2 where N and K are 5,120 or more"
+                         : "one row") +
          ": the scale behind the next product; else the ops";
 }
 

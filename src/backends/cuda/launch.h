@@ -37,8 +37,9 @@ void allow_shared(Kernel* kernel, size_t bytes) {
                                   static_cast<int>(bytes)));
 }
 
-// The part of a multiprocessor's first-level cache that a kernel would have as shared memory, in
-// percent or cudaSharedmemCarveoutMaxShared. Kernels that want other parts do not run beside it.
+// How much shared memory a multiprocessor should have while it runs the kernel, in percent of the
+// most that it can have or cudaSharedmemCarveoutMaxShared; what is left is first-level cache. A
+// hint, rounded up to a size that the device has. Kernels with other wishes do not run beside it.
 template <typename Kernel>
 void prefer_shared(Kernel* kernel, int percent) {
   check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, percent));
@@ -53,6 +54,7 @@ void launch(const CudaContext& context, void (*kernel)(Params...), const LaunchS
 }
 
 inline constexpr int32_t kEarlyLaunchArch = 90;  // devices that can
+inline constexpr int32_t kStreamedArch = 90;     // the one that has streamed_product.cu
 
 // As `launch`, but the kernel may start early: it must be written for that.
 template <typename... Params, typename... Args>

@@ -43,7 +43,7 @@ void launch_decode(CudaContext& context, const ExpertProduct& product, const Moe
                    int64_t most_tiles, const ExpertProduct& shared, int64_t shared_tokens) {
   using Form = MoeForm<kGateUp>;
   const auto kernel = moe_decode_kernel<kGateUp>;
-  prefer_shared(kernel, kSkinnySharedPercent);
+  prefer_loads(context, kernel);
   launch_early(context, kernel,
                {.grid = dim3(static_cast<unsigned>(product.rows / (Form::kRowTiles * kSkinnyRows)),
                              static_cast<unsigned>(most_tiles + (shared_tokens > 0 ? 1 : 0))),

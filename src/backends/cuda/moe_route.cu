@@ -310,7 +310,9 @@ void launch_moe_norm_route(CudaContext& context, const MoeBlockArgs& args) {
 void launch_moe_route(CudaContext& context, const MoeBlockArgs& args) {
   const auto with_form = [&]<typename Form>(Form) {
     const auto kernel = moe_route_kernel<Form>;
-    prefer_loads<Form>(kernel);
+    if constexpr (Form::kTokenTiles > 1) {
+      prefer_loads(context, kernel);
+    }
     launch_early(context, kernel, {.grid = route_grid(args), .block = dim3(Form::kThreads)},
                  route_params(args));
   };

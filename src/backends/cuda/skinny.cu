@@ -139,7 +139,9 @@ void launch_skinny_linear(CudaContext& context, const LinearArgs& args) {
   cuda::with_form(args.M, weight.N, [&]<typename Form>(Form) {
     const auto kernel = args.out_float ? cuda::skinny_linear_kernel<Form, float>
                                        : cuda::skinny_linear_kernel<Form, cuda::bf16>;
-    cuda::prefer_loads<Form>(kernel);
+    if constexpr (Form::kTokenTiles > 1) {
+      cuda::prefer_loads(context, kernel);
+    }
     cuda::launch_early(context, kernel, cuda::shape_of<Form>(weight.N), params);
   });
 }
@@ -158,7 +160,9 @@ void launch_skinny_gate_up_silu(CudaContext& context, const GateUpSiluArgs& args
                                   .M = static_cast<int32_t>(args.M)};
   cuda::with_form(args.M, rows, [&]<typename Form>(Form) {
     const auto kernel = cuda::skinny_gate_up_kernel<Form>;
-    cuda::prefer_loads<Form>(kernel);
+    if constexpr (Form::kTokenTiles > 1) {
+      cuda::prefer_loads(context, kernel);
+    }
     cuda::launch_early(context, kernel, cuda::shape_of<Form>(rows), params, weight.I);
   });
 }

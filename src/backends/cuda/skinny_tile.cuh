@@ -57,14 +57,13 @@ struct SkinnySums {
   }
 };
 
-// Beside streamed products, which leave a multiprocessor 28 KiB for what is on its way: kernels of
-// more than eight rows would have 64 of 228 KiB as shared memory, in percent, and the rest for
-// that.
-inline constexpr int kSkinnySharedPercent = 28;
-template <typename Form, typename Kernel>
-void prefer_loads(Kernel* kernel) {
-  if constexpr (Form::kTokenTiles > 1) {
-    prefer_shared(kernel, kSkinnySharedPercent);
+// Behind streamed products, which leave a multiprocessor 28 KiB for what is on its way to
+// registers, a kernel wishes for 64 of 228 KiB of shared memory, which all forms' blocks fit: 28 %.
+template <typename Kernel>
+void prefer_loads(const CudaContext& context, Kernel* kernel) {
+  constexpr int kPercent = 28;
+  if (context.device.arch == kStreamedArch) {
+    prefer_shared(kernel, kPercent);
   }
 }
 

@@ -1,4 +1,4 @@
-// linear and gate_up_silu for up to 32 rows of x in bfloat16 on sm_90a: bound by reading W once.
+// linear and gate_up_silu for 2 to 32 rows of x in bfloat16 on sm_90a: bound by reading W once.
 //
 // One thread block a multiprocessor takes bands of W's rows (streamed_bands.h), with all of K or,
 // where W has few rows, a part of it, which a cluster of blocks adds up through shared memory: no
@@ -179,12 +179,11 @@ bool serves_norm(const Bands& bands, int64_t M, int64_t H) {
          H % kBandStep == 0 && M * bands.count <= kNormSquares;
 }
 
-constexpr int32_t kStreamedArch = 90;
 constexpr int64_t kFewestRows = 4096;  // of W
 // Some stages for every block of a cluster.
 constexpr int64_t kFewestColumns = 512;
 // Up to so many rows of x the kernels of skinny.cu read W faster, unless both its sides are long:
-// the 27B's gain 4 to 6 %, the 9B's of 4,096 lose 2.
+// the 27B's gain 4 to 6 %, the 9B's of 4,096 lose 2 to 3.
 constexpr int64_t kMostSkinny = 8;
 constexpr int64_t kFewestOfLong = 5120;
 constexpr int64_t most_skinny(int64_t N, int64_t K) {

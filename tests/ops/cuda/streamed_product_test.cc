@@ -26,7 +26,8 @@ using Shape = std::pair<int64_t, int64_t>;  // N or I, K
 // Numbers of rows of x for which W is streamed, whose N here is long where K is.
 std::vector<int64_t> streamed_rows(int64_t K) {
   constexpr int64_t kLong = 5120;
-  return K < kLong ? std::vector<int64_t>{9, 16, 17, 32} : std::vector<int64_t>{2, 8, 16, 17, 32};
+  return K < kLong ? std::vector<int64_t>{9, 16, 17, 32}
+                   : std::vector<int64_t>{2, 8, 9, 16, 17, 32};
 }
 
 class StreamedProduct : public testing::TestWithParam<std::tuple<BackendCase, Shape>> {
