@@ -148,7 +148,7 @@ TEST_P(LinearNorm, MatchesSeparateOpsOfTheReference) {
   const Results actual = run(*backend, rows);
   const Results expected = run(*reference, rows);
   // The error of a chain of sums grows with its length.
-  const double sum_bound = 1e-8 * static_cast<double>(rows.inner);
+  const double sum_bound = 1e-5 * static_cast<double>(rows.inner) / kInner;
   expect_close(actual.residual, expected.residual, sum_bound, sum_bound, "residual");
   EXPECT_LT(error_of(actual.next, expected.next), bound);
   EXPECT_LT(error_of(actual.gated, expected.gated), exact ? bound : 5e-3);  // of two factors
