@@ -78,10 +78,22 @@ def accumulate(events):
         elif name == "content_block_stop":
             block = message["content"][data["index"]]
             if block["type"] == "tool_use":
-                block["input"] = json.loads(text[data["index"]])
+                block["input"] = whole_json(text.get(data["index"], ""))
         elif name == "message_delta":
             message.update(data["delta"], usage=data["usage"])
+    # max_tokens may end a call; nothing else does, and what was before it is whole.
+    inputs = [block.get("input", {}) for block in message["content"]]
+    cut = message["stop_reason"] == "max_tokens"
+    assert None not in (inputs[:-1] if cut else inputs), message
     return message
+
+
+def whole_json(text):
+    """None for what was cut."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return None
 
 
 def without_ids(content):
