@@ -3,6 +3,7 @@
 // asked for before the first of them is needed, which is what a decode step of few rows waits for.
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/launch.h"
 
 namespace deltaserve {

@@ -13,7 +13,7 @@
 #include "backends/cuda/attention_merge.cuh"
 #include "backends/cuda/attention_slices.cuh"
 #include "backends/cuda/attention_splits.cuh"
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/kv_layout.h"
 #include "backends/cuda/launch.h"

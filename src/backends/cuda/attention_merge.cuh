@@ -9,6 +9,7 @@
 #include "backends/cuda/attention_block.cuh"
 #include "backends/cuda/attention_splits.cuh"
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "ops/args.h"
 
 namespace deltaserve::cuda {

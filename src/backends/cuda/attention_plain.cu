@@ -3,6 +3,7 @@
 // is to be right, and head sizes that the other kernels do not.
 #include "backends/cuda/attention_kernels.h"
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/kv_layout.h"
 #include "backends/cuda/launch.h"
 

@@ -10,6 +10,7 @@
 #include "backends/cuda/attention_kernels.h"
 #include "backends/cuda/attention_rows.cuh"
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/kv_layout.h"
 #include "backends/cuda/launch.h"

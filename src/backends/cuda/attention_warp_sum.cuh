@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/kv_layout.h"
 #include "backends/cuda/mma_bf16.cuh"
 

@@ -4,7 +4,7 @@
 
 #include <cooperative_groups.h>
 
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 
 namespace deltaserve::cuda {
 

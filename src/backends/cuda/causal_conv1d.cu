@@ -9,7 +9,7 @@
 
 #include "backends/cuda/causal_conv1d.cuh"
 #include "backends/cuda/cuda_ops.h"
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/launch.h"
 
 namespace deltaserve {

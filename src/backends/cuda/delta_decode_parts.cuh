@@ -2,11 +2,10 @@
 // memory, and a lane's four channels of the convolution.
 #pragma once
 
-#include <type_traits>
-
 #include "backends/cuda/causal_conv1d.cuh"
+#include "backends/cuda/delta_rule_lanes.cuh"
 #include "backends/cuda/delta_rule_step.cuh"
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 
 namespace deltaserve::cuda {
 
@@ -57,29 +56,6 @@ struct DeltaDecodeShared {
   float out[kDecodeDim];                       // of the rule, rounded to X
   alignas(8) TokenGates gates;
 };
-
-// Four neighbouring values as they lie in memory: nothing waits for them before numbers_of.
-template <typename X>
-using FourOf = std::conditional_t<sizeof(X) == sizeof(float), float4, uint2>;
-
-template <typename X>
-__device__ __forceinline__ FourOf<X> load_as_is(const X* from) {
-  return *reinterpret_cast<const FourOf<X>*>(from);
-}
-__device__ __forceinline__ void numbers_of(const float4& four, float (&to)[4]) {
-  to[0] = four.x;
-  to[1] = four.y;
-  to[2] = four.z;
-  to[3] = four.w;
-}
-__device__ __forceinline__ void numbers_of(const uint2& four, float (&to)[4]) {
-  const float2 low = unpack_bf16(four.x);
-  const float2 high = unpack_bf16(four.y);
-  to[0] = low.x;
-  to[1] = low.y;
-  to[2] = high.x;
-  to[3] = high.y;
-}
 
 // Four channels of a lane in the convolution.
 template <typename X>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "backends/cuda/delta_decode_parts.cuh"
+#include "backends/cuda/delta_rule_lanes.cuh"
 #include "backends/cuda/delta_rule_step.cuh"
 #include "backends/cuda/hopper.cuh"
 

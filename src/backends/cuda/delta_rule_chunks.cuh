@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "ops/batch_view.h"
 
 namespace deltaserve::cuda {

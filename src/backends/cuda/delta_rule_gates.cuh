@@ -5,6 +5,7 @@
 #include "backends/cuda/delta_rule_operand.cuh"
 #include "backends/cuda/delta_rule_sequences.cuh"
 #include "backends/cuda/delta_rule_triangle.cuh"
+#include "backends/cuda/device_math.cuh"
 
 namespace deltaserve::cuda {
 

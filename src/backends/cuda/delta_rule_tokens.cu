@@ -4,10 +4,11 @@
 // before this one has ended.
 #include <type_traits>
 
+#include "backends/cuda/delta_rule_lanes.cuh"
 #include "backends/cuda/delta_rule_layout.h"
 #include "backends/cuda/delta_rule_step.cuh"
 #include "backends/cuda/delta_rule_tokens.cuh"
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/launch.h"
 
 namespace deltaserve::cuda {

@@ -1,7 +1,7 @@
 // embed: one block a token, 16 bytes a thread.
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/cuda_weights.h"
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/launch.h"
 
 namespace deltaserve {

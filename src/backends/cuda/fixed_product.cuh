@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/wgmma_tokens.cuh"

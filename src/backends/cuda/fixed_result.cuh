@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/fixed_product.cuh"
 #include "backends/cuda/vision_activation.cuh"
 #include "backends/cuda/wide_product.cuh"

@@ -3,6 +3,7 @@
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/fixed_product.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/row_product.h"

@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "backends/cuda/cuda_ops.h"
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/gated_rms_norm.cuh"
 #include "backends/cuda/launch.h"
 #include "base/check.h"

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/kv_layout.h"
 #include "ops/args.h"
 

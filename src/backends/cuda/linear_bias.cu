@@ -1,7 +1,7 @@
 // linear_bias: on the sums of fixed_product.cu where that serves, else slices of the product in
 // float32, then bias and activation, rounded once.
 #include "backends/cuda/cuda_weights.h"
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/fixed_product.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/sliced_product.h"

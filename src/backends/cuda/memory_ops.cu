@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "backends/cuda/cuda_weights.h"
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/launch.h"
 
 namespace deltaserve {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/mma.cuh"
 
 namespace deltaserve::cuda {

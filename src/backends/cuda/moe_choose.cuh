@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 
 namespace deltaserve::cuda {
 

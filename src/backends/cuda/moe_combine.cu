@@ -1,6 +1,7 @@
 // The sum over a token's experts, in ascending id and float32, and the gated shared expert.
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/moe_grouped_store.cuh"
 #include "backends/cuda/moe_kernels.h"

@@ -7,6 +7,7 @@
 #include "backends/cuda/launch.h"
 #include "backends/cuda/moe_kernels.h"
 #include "backends/cuda/moe_skinny.cuh"
+#include "backends/cuda/skinny_form.cuh"
 
 namespace deltaserve::cuda {
 namespace {

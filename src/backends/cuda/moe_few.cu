@@ -7,10 +7,12 @@
 #include <algorithm>
 
 #include "backends/cuda/cuda_weights.h"
+#include "backends/cuda/device_math.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/moe_choose.cuh"
 #include "backends/cuda/moe_kernels.h"
 #include "backends/cuda/moe_skinny.cuh"
+#include "backends/cuda/skinny_form.cuh"
 
 namespace deltaserve::cuda {
 namespace {

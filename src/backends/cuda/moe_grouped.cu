@@ -6,7 +6,7 @@
 // moe_sort.cu made on the device. Rows of x are gathered by 16-byte copies straight into the
 // swizzled tile, so that no permuted copy of x is ever written.
 #include "backends/cuda/cluster.cuh"
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/moe_grouped_copies.cuh"

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/moe_grouped_store.cuh"
 #include "backends/cuda/moe_kernels.h"
 

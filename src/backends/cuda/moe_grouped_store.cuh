@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/mma_bf16.cuh"
 
 namespace deltaserve::cuda {

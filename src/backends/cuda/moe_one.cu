@@ -5,12 +5,18 @@
 // for the next; down comes while blocks wait for each other's gate and up. Sums have the order of
 // moe_route.cu and moe_few.cu, and so their bits.
 #include "backends/cuda/cuda_weights.h"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/moe_kernels.h"
-#include "backends/cuda/moe_one_parts.cuh"
+#include "backends/cuda/moe_one_args.cuh"
+#include "backends/cuda/moe_one_meeting.cuh"
+#include "backends/cuda/moe_one_norm.cuh"
+#include "backends/cuda/moe_one_pieces.cuh"
 #include "backends/cuda/moe_one_route.cuh"
+#include "backends/cuda/moe_one_shape.cuh"
 #include "backends/cuda/scratch_plan.h"
+#include "backends/cuda/skinny_form.cuh"
 
 namespace deltaserve {
 namespace cuda {

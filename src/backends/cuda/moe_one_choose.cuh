@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/moe_choose.cuh"
 
 namespace deltaserve::cuda {

@@ -5,8 +5,13 @@
 
 #include <cstdint>
 
+#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
+#include "backends/cuda/moe_one_args.cuh"
 #include "backends/cuda/moe_one_choose.cuh"
-#include "backends/cuda/moe_one_parts.cuh"
+#include "backends/cuda/moe_one_meeting.cuh"
+#include "backends/cuda/moe_one_pieces.cuh"
+#include "backends/cuda/skinny_form.cuh"
 
 namespace deltaserve::cuda {
 

@@ -1,6 +1,7 @@
 // The experts' products as plain dot products, a warp a result, float32 inside. For float32 compute
 // and for sizes that the tensor core forms do not serve.
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/moe_kernels.h"
 

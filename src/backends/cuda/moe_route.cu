@@ -2,8 +2,10 @@
 // and the shared expert's gate and up, which need nothing of it. For a handful of tokens the norm
 // before the block is inside too: every thread block recomputes it while its weights arrive.
 #include "backends/cuda/cuda_weights.h"
+#include "backends/cuda/device_math.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/moe_kernels.h"
+#include "backends/cuda/skinny_form.cuh"
 #include "backends/cuda/skinny_tile.cuh"
 
 namespace deltaserve::cuda {

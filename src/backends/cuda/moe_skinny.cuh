@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "backends/cuda/cuda_weights.h"
+#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/skinny_form.cuh"
 #include "backends/cuda/skinny_tile.cuh"
 
 namespace deltaserve::cuda {

@@ -3,7 +3,7 @@
 // set of bits, and their number and a token's place among them are counts of bits. A thread block
 // takes a piece of the tokens and counts; a second launch adds up the pieces and puts every entry
 // in its place. A decode step is one piece and one launch. moe_topk can be made on the way.
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/moe_choose.cuh"
 #include "backends/cuda/moe_kernels.h"

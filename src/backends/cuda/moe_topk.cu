@@ -1,6 +1,6 @@
 // moe_topk, a warp a token (moe_choose.cuh).
 #include "backends/cuda/cuda_ops.h"
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/moe_choose.cuh"
 #include "backends/cuda/moe_kernels.h"

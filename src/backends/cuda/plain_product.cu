@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/fixed_product.h"
 #include "backends/cuda/launch.h"
 

@@ -4,7 +4,7 @@
 // and sines once. The normed head passes through shared memory because rotate-half pairs dimensions
 // that different lanes hold.
 #include "backends/cuda/cuda_ops.h"
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/head_rope.cuh"
 #include "backends/cuda/launch.h"
 

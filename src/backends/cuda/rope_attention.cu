@@ -11,6 +11,7 @@
 // one has ended.
 #include "backends/cuda/attention_kernels.h"
 #include "backends/cuda/cuda_ops.h"
+#include "backends/cuda/device_math.cuh"
 #include "backends/cuda/rope_attention_heads.cuh"
 #include "backends/cuda/rope_attention_inputs.cuh"
 #include "backends/cuda/rope_attention_layout.cuh"

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "backends/cuda/cluster.cuh"
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/rope_attention_layout.cuh"
 

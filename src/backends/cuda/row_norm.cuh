@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "backends/cuda/device_math.cuh"
 #include "backends/cuda/norm_scale.cuh"
 
 namespace deltaserve::cuda {

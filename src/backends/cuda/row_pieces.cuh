@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 
 namespace deltaserve::cuda {
 

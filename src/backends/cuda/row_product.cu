@@ -7,11 +7,12 @@
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/row_norm.cuh"
 #include "backends/cuda/row_pieces.cuh"
 #include "backends/cuda/row_product.h"
-#include "backends/cuda/skinny_tile.cuh"
+#include "backends/cuda/skinny_form.cuh"
 
 namespace deltaserve {
 namespace cuda {

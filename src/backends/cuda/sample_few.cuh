@@ -4,6 +4,7 @@
 // the search, to the bit: masses are integers, and the order of equals is by id.
 #pragma once
 
+#include "backends/cuda/device_math.cuh"
 #include "backends/cuda/sample_kernels.h"
 #include "backends/cuda/sample_team.cuh"
 

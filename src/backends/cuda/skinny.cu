@@ -5,7 +5,9 @@
 
 #include "backends/cuda/cuda_ops.h"
 #include "backends/cuda/cuda_weights.h"
+#include "backends/cuda/device_math.cuh"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/skinny_form.cuh"
 #include "backends/cuda/skinny_tile.cuh"
 
 namespace deltaserve {

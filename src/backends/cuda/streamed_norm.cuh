@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "backends/cuda/norm_scale.cuh"
+#include "backends/cuda/streamed_exchange.cuh"
 #include "backends/cuda/streamed_ring.cuh"
-#include "backends/cuda/streamed_sums.cuh"
 
 namespace deltaserve::cuda {
 

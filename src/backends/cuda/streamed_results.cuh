@@ -6,6 +6,7 @@
 
 #include "backends/cuda/cuda_weights.h"
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/streamed_exchange.cuh"
 #include "backends/cuda/streamed_norm.cuh"
 #include "backends/cuda/streamed_ring.cuh"
 #include "backends/cuda/streamed_sums.cuh"

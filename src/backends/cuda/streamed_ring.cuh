@@ -7,7 +7,7 @@
 
 #include "backends/cuda/cluster.cuh"
 #include "backends/cuda/cuda_ops.h"
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/norm_scale.cuh"

@@ -2,6 +2,7 @@
 // rows of one head, 32 keys at a time; a lane makes the scores of one key and keeps every 32nd
 // dimension of the outputs. Float32 inside.
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/vision_ops.h"
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/mma.cuh"
 #include "backends/cuda/mma_bf16.cuh"

@@ -6,6 +6,7 @@
 // as 64 in rows of 128 bytes and, above 64, 16 in rows of 32, which the copies fill with zeros
 // beyond the head. Tiles begin with the segment, so a row's bits depend on nothing beside it.
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/tensor_map.h"

@@ -1,5 +1,6 @@
 // The vision tower's row ops: layer norm, interpolated positions and rotary embedding.
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/vision_ops.h"
 

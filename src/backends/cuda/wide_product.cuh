@@ -7,6 +7,7 @@
 
 #include "backends/cuda/cluster.cuh"
 #include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/hopper.cuh"
 #include "backends/cuda/mma_bf16.cuh"
 #include "backends/cuda/wgmma_wide.cuh"

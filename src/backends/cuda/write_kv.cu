@@ -1,7 +1,7 @@
 // write_kv: rows of k and v into the paged cache (kv_layout.h). A thread moves one piece of 8
 // dimensions; bytes are read and written once.
 #include "backends/cuda/cuda_ops.h"
-#include "backends/cuda/device_math.cuh"
+#include "backends/cuda/device_vectors.cuh"
 #include "backends/cuda/kv_layout.h"
 #include "backends/cuda/launch.h"
 
