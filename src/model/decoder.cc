@@ -4,39 +4,16 @@
 #include <algorithm>
 #include <ranges>
 #include <utility>
+#include <variant>
 
 #include "base/check.h"
 #include "model/checkpoint_config.h"
+#include "model/gated_delta_net.h"
+#include "model/mlp.h"
+#include "model/moe.h"
 #include "model/tied_head.h"
 
 namespace deltaserve {
-
-DecoderLayer::DecoderLayer(const ModelConfig& config, int32_t index, WeightLoader& loader) {
-  const std::string prefix = config.weight_prefix + "layers." + std::to_string(index) + ".";
-  input_norm = loader.floats(prefix + "input_layernorm.weight", {config.hidden_size});
-  post_attention_norm =
-      loader.floats(prefix + "post_attention_layernorm.weight", {config.hidden_size});
-  if (config.layer_types[static_cast<size_t>(index)] == LayerType::kLinearAttention) {
-    mixer.emplace<GatedDeltaNet>(config, prefix + "linear_attn.", loader);
-  } else {
-    mixer.emplace<Attention>(config, prefix + "self_attn.", loader);
-  }
-  if (config.moe) {
-    ffn.emplace<Moe>(config, prefix + "mlp.", loader);
-  } else {
-    ffn.emplace<Mlp>(config.hidden_size, config.intermediate_size, prefix + "mlp.", loader);
-  }
-}
-
-LinearArgs DecoderLayer::input(const Step& step, const NormedRows& x) const {
-  const auto* linear = std::get_if<GatedDeltaNet>(&mixer);
-  return linear != nullptr ? linear->input(step, x) : std::get<Attention>(mixer).input(step, x);
-}
-
-LinearArgs DecoderLayer::output(const Step& step) const {
-  const auto* linear = std::get_if<GatedDeltaNet>(&mixer);
-  return linear != nullptr ? linear->output(step) : std::get<Attention>(mixer).output(step);
-}
 
 Decoder::Decoder(ModelConfig config, Backend& backend, WeightLoader& loader)
     : config_(std::move(config)), backend_(backend), rope_(config_.rope, loader) {

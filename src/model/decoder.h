@@ -4,34 +4,18 @@
 
 #include <memory>
 #include <optional>
-#include <string>
-#include <variant>
 #include <vector>
 
 #include "model/attention.h"
 #include "model/batch_buffers.h"
 #include "model/cache_buffers.h"
-#include "model/gated_delta_net.h"
-#include "model/mlp.h"
+#include "model/decoder_layer.h"
 #include "model/model.h"
-#include "model/moe.h"
 #include "model/vision_tower.h"
 #include "model/weight_loader.h"
 #include "model/workspace.h"
 
 namespace deltaserve {
-
-struct DecoderLayer {
-  DecoderLayer(const ModelConfig& config, int32_t index, WeightLoader& loader);
-  DeviceBuffer input_norm;           // [H]
-  DeviceBuffer post_attention_norm;  // [H]
-  std::variant<std::monostate, GatedDeltaNet, Attention> mixer;
-  std::variant<std::monostate, Mlp, Moe> ffn;
-
-  // The mixer's projections (see there).
-  LinearArgs input(const Step& step, const NormedRows& x) const;
-  LinearArgs output(const Step& step) const;
-};
 
 class Decoder final : public Model {
  public:
