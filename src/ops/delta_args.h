@@ -20,10 +20,12 @@ struct CausalConv1dArgs {
   int64_t out_stride = 0;
 };
 
-// The gated delta rule with everything around it in float32: l2norm of q and k (eps 1e-6 inside the
-// root), q scaled by dk^-0.5, beta = sigmoid(b), g = -exp(A_log) * softplus(a + dt_bias).
-// Value head h uses key head h / (Hv / Hk). See spec: S = e^g S; S += k (beta (v - Sᵀ k))ᵀ; o = Sᵀ
-// q.
+// Inside the root of the norms of q and k, as in the model's definition.
+inline constexpr float kL2Eps = 1e-6F;
+
+// The gated delta rule with everything around it in float32: l2norm of q and k with kL2Eps, q
+// scaled by dk^-0.5, beta = sigmoid(b), g = -exp(A_log) * softplus(a + dt_bias). Value head h uses
+// key head h / (Hv / Hk). See spec: S = e^g S; S += k (beta (v - Sᵀ k))ᵀ; o = Sᵀ q.
 struct GatedDeltaRuleArgs {
   const BatchView* batch = nullptr;
   int32_t num_k_heads = 0;  // Hk

@@ -8,12 +8,12 @@
 #include "backends/cpu/delta_rule.h"
 #include "backends/cpu/isa/kernel_table.h"
 #include "ops/batch_view.h"
+#include "ops/delta_args.h"
 
 namespace deltaserve {
 
 inline constexpr int64_t kStrip = kPanelColumns;
 inline constexpr int64_t kChunk = kChunkSize;
-inline constexpr float kL2Eps = 1e-6F;  // inside the root, as in the model's definition
 
 // Decays and gates of a chunk. The running sum is kept in double: after a few hundred of -320 a
 // float would lose the small decays that follow.

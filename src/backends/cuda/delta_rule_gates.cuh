@@ -6,10 +6,10 @@
 #include "backends/cuda/delta_rule_sequences.cuh"
 #include "backends/cuda/delta_rule_triangle.cuh"
 #include "backends/cuda/device_math.cuh"
+#include "ops/delta_args.h"
 
 namespace deltaserve::cuda {
 
-inline constexpr float kL2Eps = 1e-6F;                      // inside the root
 inline constexpr float kQueryScale = 0.08838834764831845F;  // 128^-0.5
 inline constexpr float kLog2E = 1.4426950408889634F;
 

@@ -4,10 +4,9 @@
 
 #include "backends/cuda/device_math.cuh"
 #include "backends/cuda/device_vectors.cuh"
+#include "ops/delta_args.h"
 
 namespace deltaserve::cuda {
-
-inline constexpr float kL2Eps = 1e-6F;  // inside the root
 
 template <int N>
 __device__ __forceinline__ float dot(const float (&a)[N], const float (&b)[N]) {
