@@ -269,9 +269,6 @@ void HttpProtocol::on_closed() {
 }
 
 void HttpProtocol::on_gone(int status, std::string_view reason) {
-  if (status == kClientClosedRequest) {
-    core_->metrics.record_disconnect();
-  }
   if (phase_ == Phase::kHandling) {
     count_response(status);
   }
@@ -279,6 +276,10 @@ void HttpProtocol::on_gone(int status, std::string_view reason) {
     log_refusal(request_id_, request_->method, request_->path, status, reason);
   }
   forget_exchange(status, reason);
+  // Behind the abort: who sees the count may rely on it.
+  if (status == kClientClosedRequest) {
+    core_->metrics.record_disconnect();
+  }
   phase_ = Phase::kClosed;
 }
 
