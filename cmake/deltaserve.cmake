@@ -2,10 +2,13 @@
 # and one test program a folder of tests/.
 
 add_library(deltaserve_options INTERFACE)
-# Sources that are compiled as one may warn of one another's names.
+# Sources that are compiled as one may warn of one another's names, and sanitized code of what g++
+# does not follow.
 set(error -Werror)
-if(DELTASERVE_UNITY)
+if(DELTASERVE_SANITIZE)
   set(error -Wno-error)
+elseif(DELTASERVE_UNITY)
+  list(APPEND error -Wno-error=shadow)
 endif()
 # nvcc takes options of its own, see src/backends/cuda.
 target_compile_options(deltaserve_options INTERFACE
@@ -27,9 +30,10 @@ if(DELTASERVE_SANITIZE)
   target_link_options(deltaserve_options INTERFACE -fsanitize=${DELTASERVE_SANITIZE})
 endif()
 
-# ds_unity(TARGET): with DELTASERVE_UNITY, sources of the target are compiled several at a time.
+# ds_unity(TARGET): with DELTASERVE_UNITY, sources of the target are compiled several at a time; if
+# it is TESTS, those of test programs only.
 function(ds_unity target)
-  if(NOT DELTASERVE_UNITY)
+  if(NOT DELTASERVE_UNITY OR (DELTASERVE_UNITY STREQUAL "TESTS" AND NOT target MATCHES "^test_"))
     return()
   endif()
   get_target_property(sources ${target} SOURCES)
@@ -79,7 +83,7 @@ endfunction()
 # of a kind (checkpoints, instruction sets), which four tests would not mix.
 function(ds_add_tests name label prefix filter)
   if(NOT DELTASERVE_SANITIZE MATCHES "address")
-    gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${prefix}"
+    gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 TEST_PREFIX "${prefix}"
       TEST_FILTER "${filter}" PROPERTIES LABELS ${label} TIMEOUT 900)
     return()
   endif()

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "conformance.h"
+#include "delta_rule_golden.h"
 #include "gated_delta_rule_case.h"
 #include "ops/reference/reference_backend.h"
 
