@@ -35,11 +35,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.path == "/tokenize":
             self.answer_tokens(body)
-        elif self.server.fail_next:
-            self.server.fail_next -= 1
+        elif self.fails():
             self.send_error(500, "as the test wants")
         else:
             self.answer_chat(body)
+
+    def fails(self):
+        try:
+            self.server.failures.pop()
+            return True
+        except IndexError:
+            return False
 
     def answer_tokens(self, body):
         text = body.get("prompt") or json.dumps(body.get("tools")) + json.dumps(body["messages"])
@@ -71,7 +77,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def server():
     running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    running.seen, running.fail_next = [], 0
+    running.seen, running.failures = [], []
     thread = threading.Thread(target=running.serve_forever)
     thread.start()
     yield running
@@ -113,7 +119,7 @@ def test_requests_come_after_those_they_wait_for(server, tmp_path):
 
 
 def test_errors_are_counted_and_end_nothing(server, tmp_path):
-    server.fail_next = 2
+    server.failures = [None] * 2
     trace = sessions.make_trace(num_requests=15, seed=7, scale=0.02)
     text, figures = replay(server, tmp_path, trace)
     assert figures["requests"] == len(trace.requests)
@@ -124,7 +130,7 @@ def test_errors_are_counted_and_end_nothing(server, tmp_path):
 
 def test_servers_take_turns(server, tmp_path):
     other = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    other.seen, other.fail_next = server.seen, 0
+    other.seen, other.failures = server.seen, []
     thread = threading.Thread(target=other.serve_forever)
     thread.start()
     try:

@@ -279,7 +279,7 @@ class Starting:
         end = time.monotonic() + START_SECONDS
         while time.monotonic() < end and statuses[-1:] != [200]:
             try:
-                statuses.append(httpx.get(self.url + "/health").status_code)
+                statuses.append(httpx.get(self.url + "/health", timeout=60).status_code)
             except httpx.ConnectError:
                 assert not statuses and self.process.poll() is None
         return statuses

@@ -39,7 +39,7 @@ def order_of_service(tmp_path, *flags):
 
     try:
         first = RawConnection(server.port, headers="Authorization: Bearer many\r\n")
-        first.send_json("/v1/chat/completions", {**SHORT, "stream": True, "max_tokens": 6000})
+        first.send_json("/v1/chat/completions", {**SHORT, "stream": True, "max_tokens": 8000})
         read_tokens(first, 3)
         with concurrent.futures.ThreadPoolExecutor(len(MANY + FEW)) as pool:
             asked = []

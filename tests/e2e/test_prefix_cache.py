@@ -1,5 +1,7 @@
 """The prefix cache as clients see it: usage, salts, choices, metrics."""
 
+import uuid
+
 from conftest import error_of
 
 LONG = "The tide came in and went out again. " * 60
@@ -15,12 +17,14 @@ def turn(api, messages, **fields):
 
 
 def ask(text):
-    return [{"role": "user", "content": text}]
+    """A prompt that nothing before began like."""
+    return [{"role": "user", "content": f"{uuid.uuid4().hex} {text}"}]
 
 
 def test_a_repeated_prompt_is_found_and_answered_the_same(api):
-    first, cached_first = turn(api, ask(LONG + "repeat"))
-    second, cached_second = turn(api, ask(LONG + "repeat"))
+    messages = ask(LONG + "repeat")
+    first, cached_first = turn(api, messages)
+    second, cached_second = turn(api, messages)
     assert cached_first == 0
     tokens = first["usage"]["prompt_tokens"]
     assert cached_second == (tokens - 1) // 64 * 64
@@ -56,9 +60,10 @@ def test_choices_share_their_prompt(api):
 
 
 def test_metrics(api):
-    turn(api, ask(LONG + "metrics"))
+    messages = ask(LONG + "metrics")
+    turn(api, messages)
     before = api.metric("vllm:prefix_cache_hits_total")
-    _, cached = turn(api, ask(LONG + "metrics"))
+    _, cached = turn(api, messages)
     assert api.metric("vllm:prefix_cache_hits_total") - before == cached > 0
     assert api.metric("deltaserve:prefix_cache_snapshots") > 0
     assert api.metric("deltaserve:prefix_cache_snapshot_bytes") > 0

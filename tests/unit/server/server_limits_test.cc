@@ -68,7 +68,7 @@ TEST_F(ServerLimitsTest, RefusesDeepJson) {
 }
 
 TEST_F(ServerLimitsTest, ClosesIdleConnections) {
-  options_.idle_timeout = milliseconds(100);
+  options_.idle_timeout = milliseconds(1000);
   start();
   RawClient fresh(server_->port());
   EXPECT_TRUE(fresh.closed());
@@ -93,8 +93,8 @@ TEST_F(ServerLimitsTest, GivesUpOnSlowHeadersAndBodies) {
 
 // Bytes that come regularly move no deadline.
 TEST_F(ServerLimitsTest, GivesUpOnTricklingHeadersAndBodies) {
-  options_.header_timeout = milliseconds(200);
-  options_.body_timeout = milliseconds(200);
+  options_.header_timeout = milliseconds(500);
+  options_.body_timeout = milliseconds(500);
   start();
   const std::string long_line = "GET /health HTTP/1.1\r\nX: " + std::string(1000, 'x');
   const std::string long_body =
@@ -138,6 +138,7 @@ TEST_F(ServerLimitsTest, GivesUpOnAReaderThatTakesNothing) {
 
 TEST_F(ServerLimitsTest, LimitsTheBodiesOfAllConnectionsTogether) {
   options_.max_total_body_bytes = 100'000;
+  options_.body_timeout = std::chrono::minutes(10);
   start();
   const std::string head = "POST /v1/chat/completions HTTP/1.1\r\nHost: t\r\nContent-Length: ";
   std::vector<std::unique_ptr<RawClient>> slow;
