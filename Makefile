@@ -38,8 +38,7 @@ build: setup
 test sanitize: export OMP_WAIT_POLICY := passive
 test: $(PYTHON)
 	@tools/setup build test
-	cmake --preset release -DDELTASERVE_TESTS=ON -DDELTASERVE_BENCH=ON -DDELTASERVE_UNITY=TESTS \
-	  -DDELTASERVE_PYTHON=$(CURDIR)/$(PYTHON)
+	cmake --preset release -DDELTASERVE_TESTS=ON -DDELTASERVE_BENCH=ON -DDELTASERVE_PYTHON=$(CURDIR)/$(PYTHON)
 	cmake --build --preset release -j $(JOBS)
 	$(MAKE) cuda
 	$(MAKE) lint

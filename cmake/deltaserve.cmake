@@ -2,10 +2,10 @@
 # and one test program a folder of tests/.
 
 add_library(deltaserve_options INTERFACE)
-# Sources that are compiled as one may warn of one another's names, and sanitized code of what g++
-# does not follow.
+# Sources that are compiled as one may warn of one another's names, and with sanitizers of what g++
+# does not follow then.
 set(error -Werror)
-if(DELTASERVE_SANITIZE)
+if(DELTASERVE_UNITY AND DELTASERVE_SANITIZE)
   set(error -Wno-error)
 elseif(DELTASERVE_UNITY)
   list(APPEND error -Wno-error=shadow)
@@ -30,10 +30,9 @@ if(DELTASERVE_SANITIZE)
   target_link_options(deltaserve_options INTERFACE -fsanitize=${DELTASERVE_SANITIZE})
 endif()
 
-# ds_unity(TARGET): with DELTASERVE_UNITY, sources of the target are compiled several at a time; if
-# it is TESTS, those of test programs only.
+# ds_unity(TARGET): with DELTASERVE_UNITY, sources of the target are compiled several at a time.
 function(ds_unity target)
-  if(NOT DELTASERVE_UNITY OR (DELTASERVE_UNITY STREQUAL "TESTS" AND NOT target MATCHES "^test_"))
+  if(NOT DELTASERVE_UNITY)
     return()
   endif()
   get_target_property(sources ${target} SOURCES)
@@ -83,8 +82,8 @@ endfunction()
 # of a kind (checkpoints, instruction sets), which four tests would not mix.
 function(ds_add_tests name label prefix filter)
   if(NOT DELTASERVE_SANITIZE MATCHES "address")
-    gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 TEST_PREFIX "${prefix}"
-      TEST_FILTER "${filter}" PROPERTIES LABELS ${label} TIMEOUT 900)
+    gtest_discover_tests(test_${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120
+      TEST_PREFIX "${prefix}" TEST_FILTER "${filter}" PROPERTIES LABELS ${label} TIMEOUT 900)
     return()
   endif()
   # What takes minutes begins first (COST), beside which the others run.

@@ -104,17 +104,6 @@ def lives(target):
     assert target.chat("hi", max_tokens=2).token_count() > 0
 
 
-def within(seconds, call):
-    """What `call` returns. It takes so long at most, in one of three attempts: a machine may pause."""
-    for _ in range(3):
-        began = time.monotonic()
-        result = call()
-        took = time.monotonic() - began
-        if took < seconds:
-            return result
-    raise AssertionError(f"it took {took:.2f} s, not {seconds}")
-
-
 def wait_for(condition, seconds=30):
     end = time.monotonic() + seconds
     while not condition():
