@@ -1,5 +1,6 @@
 // Reads tests/data/ops/gated_delta_rule.safetensors (made by tools/oracles/ops_delta_rule.py): one
-// key head and two value heads over 200 tokens, and how far a result is from it.
+// key head and two value heads over 200 tokens, what the reference makes of it, and how far a
+// result is from it.
 #pragma once
 
 #include <cmath>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ops/reference/delta_rule.h"
 #include "tensor/safetensors.h"
 #include "tensor/tensor_view.h"
 
@@ -53,6 +55,28 @@ inline DeltaRuleGoldenCase load_delta_rule_golden(const std::string& decay) {
           .state = read("initial_state"),
           .output = read("output"),
           .final_state = read("final_state")};
+}
+
+// The case's output [tokens, num_v_heads, dv] by the reference; its state becomes the last one.
+inline std::vector<float> run_reference(DeltaRuleGoldenCase& golden) {
+  std::vector<float> out(static_cast<size_t>(golden.tokens * golden.num_v_heads * golden.dv));
+  for (int64_t h = 0; h < golden.num_v_heads; ++h) {
+    reference::delta_rule({.tokens = golden.tokens,
+                           .dk = golden.dk,
+                           .dv = golden.dv,
+                           .q = golden.q.data(),
+                           .k = golden.k.data(),
+                           .qk_stride = golden.dk,
+                           .v = golden.v.data() + h * golden.dv,
+                           .v_stride = golden.num_v_heads * golden.dv,
+                           .g = golden.g.data() + h,
+                           .beta = golden.beta.data() + h,
+                           .gate_stride = golden.num_v_heads,
+                           .state = golden.state.data() + h * golden.dk * golden.dv,
+                           .out = out.data() + h * golden.dv,
+                           .out_stride = golden.num_v_heads * golden.dv});
+  }
+  return out;
 }
 
 // sqrt(sum (a - b)²) / sqrt(sum b²)

@@ -10,40 +10,18 @@
 #include "conformance.h"
 #include "delta_rule_golden.h"
 #include "gated_delta_rule_case.h"
-#include "ops/reference/delta_rule.h"
 
 namespace deltaserve {
 namespace {
 
-// One sequence with A = 1 and no bias: [rows, width] and b | a.
+// One sequence with A = 1 and no bias, from a zero state.
 std::vector<float> run_projections(Backend& backend, const DeltaHeads& heads,
                                    const std::vector<float>& qkv, const std::vector<float>& gates,
                                    const SequenceRows& sequence) {
-  const DType x = backend.compute_dtype();
-  const DeviceTensor in(backend, x, qkv);
-  const DeviceTensor b(backend, x, gates);
   const DeviceTensor zeros(backend, DType::kF32, static_cast<size_t>(heads.Hv));
-  const int64_t bytes =
-      backend.recurrent_state_bytes({.num_v_heads = heads.Hv, .dk = heads.dk, .dv = heads.dv});
-  const DeviceTensor state(backend, DType::kF32, static_cast<size_t>(bytes) / sizeof(float));
-  const DeviceTensor out(backend, x, static_cast<size_t>(sequence.rows * heads.out_width()));
-  const DeviceBatch batch(backend, {sequence});
-  backend.gated_delta_rule({.batch = batch.view(),
-                            .num_k_heads = heads.Hk,
-                            .num_v_heads = heads.Hv,
-                            .dk = heads.dk,
-                            .dv = heads.dv,
-                            .qkv = in.data(),
-                            .qkv_stride = heads.width(),
-                            .b = b.data(),
-                            .a = static_cast<char*>(b.data()) + heads.Hv * dtype_size(x),
-                            .ba_stride = int64_t{2} * heads.Hv,
-                            .A_log = zeros.floats(),
-                            .dt_bias = zeros.floats(),
-                            .state = state.floats(),
-                            .out = out.data(),
-                            .out_stride = heads.out_width()});
-  return out.values();
+  const DeviceTensor state(backend, DType::kF32, delta_slot_floats(backend, heads));
+  return run_delta_rule(backend, heads, qkv, gates, {sequence},
+                        {.A_log = zeros, .dt_bias = zeros, .states = state});
 }
 
 // Gates go in as projections that give them back (A = 1, no bias) and are rounded to X, so the
@@ -90,29 +68,15 @@ double error_to_definition(Backend& backend, const DeltaRuleGoldenCase& golden, 
     g.push_back(static_cast<float>(-softplus));
     beta.push_back(static_cast<float>(1.0 / (1.0 + std::exp(-double{b[i]}))));
   }
-  std::vector<float> expected(T * values);
-  for (int64_t h = 0; h < golden.num_v_heads; ++h) {
-    std::vector<float> state(dk * static_cast<size_t>(golden.dv));
-    reference::delta_rule({.tokens = golden.tokens,
-                           .dk = golden.dk,
-                           .dv = golden.dv,
-                           .q = golden.q.data(),
-                           .k = golden.k.data(),
-                           .qk_stride = golden.dk,
-                           .v = golden.v.data() + h * golden.dv,
-                           .v_stride = golden.num_v_heads * golden.dv,
-                           .g = g.data() + h,
-                           .beta = beta.data() + h,
-                           .gate_stride = golden.num_v_heads,
-                           .state = state.data(),
-                           .out = expected.data() + h * golden.dv,
-                           .out_stride = golden.num_v_heads * golden.dv});
-  }
+  DeltaRuleGoldenCase definition = golden;
+  definition.g = g;
+  definition.beta = beta;
+  definition.state.assign(values * dk, 0.0F);
   const DeltaHeads heads{1, static_cast<int32_t>(Hv), static_cast<int32_t>(dk),
                          static_cast<int32_t>(golden.dv)};
   const auto out = run_projections(backend, heads, qkv, gates,
                                    rows_of(0, 0, static_cast<int32_t>(T), recurrent));
-  return relative_rms_error(out, expected);
+  return relative_rms_error(out, run_reference(definition));
 }
 
 class GatedDeltaRuleDefinition : public testing::TestWithParam<BackendCase> {

@@ -50,38 +50,14 @@ class Layer {
         gates.insert(gates.end(), ba.begin(), ba.end());
       }
     }
-    const DType x = backend_.compute_dtype();
-    const DeviceTensor in(backend_, x, qkv);
-    const DeviceTensor b(backend_, x, gates);
-    const auto T = static_cast<int64_t>(qkv.size()) / heads_.width();
-    const DeviceTensor out(backend_, x, static_cast<size_t>(T * heads_.out_width()));
-    const DeviceBatch batch(backend_, sequences);
-    backend_.gated_delta_rule({.batch = batch.view(),
-                               .num_k_heads = heads_.Hk,
-                               .num_v_heads = heads_.Hv,
-                               .dk = heads_.dk,
-                               .dv = heads_.dv,
-                               .qkv = in.data(),
-                               .qkv_stride = heads_.width(),
-                               .b = b.data(),
-                               .a = static_cast<char*>(b.data()) + heads_.Hv * dtype_size(x),
-                               .ba_stride = int64_t{2} * heads_.Hv,
-                               .A_log = A_log_.floats(),
-                               .dt_bias = dt_bias_.floats(),
-                               .state = states_.floats(),
-                               .out = out.data(),
-                               .out_stride = heads_.out_width()});
-    return out.values();
+    return run_delta_rule(backend_, heads_, qkv, gates, sequences,
+                          {.A_log = A_log_, .dt_bias = dt_bias_, .states = states_});
   }
 
   std::vector<float> states() const { return states_.values(); }
 
  private:
-  size_t slot_floats() const {
-    const int64_t bytes = backend_.recurrent_state_bytes(
-        {.num_v_heads = heads_.Hv, .dk = heads_.dk, .dv = heads_.dv});
-    return static_cast<size_t>(bytes) / sizeof(float);
-  }
+  size_t slot_floats() const { return delta_slot_floats(backend_, heads_); }
 
   Backend& backend_;
   DeltaHeads heads_;
