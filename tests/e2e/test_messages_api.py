@@ -5,6 +5,7 @@ import pathlib
 
 import anthropic
 import httpx
+import jiter
 import pytest
 
 from conftest import MAX_MODEL_LEN, ROOT, Server
@@ -89,10 +90,11 @@ def accumulate(events):
 
 
 def whole_json(text):
-    """None for what was cut."""
+    """None for what was cut, which is the beginning of a JSON document as clients read it."""
     try:
         return json.loads(text)
     except json.JSONDecodeError:
+        assert not text or jiter.from_json(text.encode(), partial_mode=True) is not None
         return None
 
 
@@ -255,7 +257,7 @@ def test_an_agents_request_is_served(api):
     assert events[-1][0] == "message_stop"
     assert accumulate(events)["usage"]["output_tokens"] > 0
     message = message_of(api.post(PATH, AGENT | {"stream": False}, **query))
-    assert message["content"] or message["stop_reason"] == "max_tokens"
+    assert message["content"]
 
 
 def test_the_clients_beta_interface(claude):
